@@ -5,6 +5,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
@@ -12,7 +13,8 @@ from asap.models import Architecture
 from asap.models.catalogue import find_architecture, known_architectures
 from asap.stacks.reading import is_on
 from asap.stacks.registry import spec, table_of
-from asap.stacks.spec import Spec, matches
+from asap.stacks.rules import Facts, notes
+from asap.stacks.spec import Spec
 
 NO_BATCH = "the batch is not said"
 _BATCH = "workload.global_batch"
@@ -103,21 +105,16 @@ _KEEPSGATHERED = ("shard_grad_op", "_hybrid_shard_zero2")
 _GATHERED = "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"
 
 
-def table_notes(spec: Spec, settings: Mapping[str, object], sequence: int | None) -> tuple[str, ...]:
+def table_notes(
+    spec: Spec, settings: Mapping[str, object], sequence: int | None, facts: Facts = MappingProxyType({})
+) -> tuple[str, ...]:
     """What a reader should know of settings by their table: what no prediction uses, and what is read otherwise."""
-    off = ("false", "none", "null", "0", "")
     found = list(note_on_unmodelled(settings, spec.unmodelled))
     if spec.axes.strategy and spec.axes.strategy.said(settings) in _KEEPSGATHERED:
         found.append(_GATHERED)
     if spec.cut and sequence and not any(is_on(settings, key) for key in spec.packed):
         found.append(f"sequences are cut at {sequence} tokens ({spec.cut.key(settings)}); all are taken as that long")
-    for note in spec.notes:
-        if any(str(settings.get(key, "")).casefold() not in off for key in note.unless):
-            continue
-        said = [str(value).casefold() for key, value in settings.items() if matches(note.keys, key)]
-        if any(value in note.only if note.only else value not in off for value in said):
-            found.append(note.text)
-    return tuple(found)
+    return (*found, *notes(spec.rules, facts, settings))
 
 
 _SHAPES = re.compile(

@@ -97,12 +97,21 @@ def meaning(word: Word | None, settings: Settings) -> Meaning | None:
 
 def field_of(spec: Spec, field: str, settings: Mapping[str, object]) -> Any:
     """What the first word of a field of the workload says that is said; raises PlanError where it has no meaning."""
+    return _decided(spec, field, settings)[0]
+
+
+def key_of(spec: Spec, field: str, settings: Mapping[str, object]) -> str | None:
+    """The setting that decides a field of the workload; raises likewise."""
+    return _decided(spec, field, settings)[1]
+
+
+def _decided(spec: Spec, field: str, settings: Mapping[str, object]) -> tuple[Any, str | None]:
     words = spec.workload.get(field, ())
     for word in words if isinstance(words, tuple) else (words,):
         alone = word.beside is not None and axis_degree(spec, settings, word.beside) == 1
         if (found := None if alone else meaning(word, settings)) is not None:
-            return found
-    return None
+            return found, word.key(settings)
+    return None, None
 
 
 def is_on(settings: Settings, key: str) -> bool:

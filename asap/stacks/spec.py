@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from asap.stacks.rules import Rule, are_said
+
 Meaning = str | int | bool
 Layout = Literal["data", "replica", "hybrid"]
 """What devices that see different sequences do with parameters: share them, copy them, share copies in groups."""
@@ -39,6 +41,7 @@ class Word(_Part):
     beside: Literal["seq", "model", "stage", "data"] | None = Field(
         default=None, description="counts only where this axis has a degree above one"
     )
+    when: dict[str, str] = Field(default_factory=dict, description="counts only beside settings, as rules have them")
 
     @model_validator(mode="before")
     @classmethod
@@ -57,13 +60,16 @@ class Word(_Part):
     def said(self, settings: Mapping[str, object]) -> str | None:
         """The word of the settings, in lower case and without what the pattern drops; ``None`` where it is not said."""
         value = settings.get(self.key(settings))
-        if value is None or isinstance(value, dict | list) or str(value).casefold() in self.nothing:
+        several = isinstance(value, dict) or (isinstance(value, list) and not self.pattern)
+        if value is None or several or str(value).casefold() in self.nothing:
             return None
         found = re.search(self.pattern, str(value)) if self.pattern else None
         return (found[1] if found else str(value) if not self.pattern else "").casefold() or None
 
     def meaning(self, settings: Mapping[str, object]) -> Meaning | None:
         """What the settings say; raises ValueError where their word has no meaning."""
+        if not are_said(self.when, settings):
+            return None
         said = self.said(settings)
         if said is None:
             return self.default
@@ -159,15 +165,6 @@ class Refusal(_Part):
         return named and said not in self.unless and re.search(self.only, said) is not None
 
 
-class Note(_Part):
-    """What a reader should know of a setting that is said."""
-
-    keys: tuple[str, ...]
-    text: str
-    only: tuple[str, ...] = Field(default=(), description="values of which it holds; none: any that is on")
-    unless: tuple[str, ...] = Field(default=(), description="settings one of which makes it untrue where it is on")
-
-
 class Release(_Part):
     """An earlier release or a fork, told by settings that no later one takes."""
 
@@ -229,8 +226,8 @@ class Spec(_Part):
     recompute: tuple[Word, ...] = Field(
         default=(), description="each makes layers compute again what they did not keep"
     )
-    recompute_unsaid: Note | None = Field(
-        default=None, description="settings without which it is not known what is recomputed, and what is said then"
+    recompute_unsaid: Rule | None = Field(
+        default=None, description="where it is not known what is recomputed, and what is said then"
     )
     offload: tuple[Offload, ...] = ()
     devices: tuple[Word, ...] = Field(default=(), description="numbers whose product is that of all devices")
@@ -253,7 +250,8 @@ class Spec(_Part):
     fields: dict[str, Meaning] = Field(default_factory=dict, description="fields of the workload that no setting says")
     model: Model = Model()
     refused: tuple[Refusal, ...] = ()
-    notes: tuple[Note, ...] = ()
+    means: tuple[Rule, ...] = Field(default=(), description="settings that stand for others")
+    rules: tuple[Rule, ...] = Field(default=(), description="what it refuses, needs or gives up, and what to know")
     deepspeed: str | None = Field(default=None, description="names a DeepSpeed configuration that shards the run")
     by_code: tuple[str, ...] = Field(default=(), description="settings that the stack's own code reads")
     switches: tuple[str, ...] = Field(default=(), description="options without a value")
@@ -293,7 +291,11 @@ class Spec(_Part):
         """Every setting that the table reads, found once."""
         named = {*self.by_code, *self.fixed, *self.packed, *self.defaults, *self.doubtful, *self.renamed}
         named |= {key for keys in self.unmodelled.values() for key in keys}
-        return frozenset(_keys(self.model_dump(exclude={"files", "command", "unmodelled", "rules_out"}))) | named
+        named |= {key for rule in self.rules if rule.notes for keys in rule.beside for key in keys.split("|")}
+        return (
+            frozenset(_keys(self.model_dump(exclude={"files", "command", "unmodelled", "rules_out", "rules", "means"})))
+            | named
+        )
 
     def section_of(self, name: str, default: str = "") -> str:
         """The section of a file that a name stands in."""

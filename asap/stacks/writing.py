@@ -11,6 +11,7 @@ from asap.plans.degrees import micro_batch, sequences_of_a_microbatch
 from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import INNER, Settings, is_on, is_rest, layout_of, meaning, moves
 from asap.stacks.registry import OF_YAML, code, folder_of, lacking
+from asap.stacks.rules import facts_of, refusals
 from asap.stacks.spec import Spec, Word
 from asap.stacks.stack_settings import nested
 
@@ -106,7 +107,12 @@ def lines_to_paste(spec: Spec, changed: Mapping[str, str], current: Settings | N
     if spec.form != "switches":
         form = {"options": "--{} {}", "equals": "--{}={}"}.get(spec.form, "{}={}")
         return " ".join(form.format(key, value) for key, value in changed.items())
-    names = {key: f"--{key.replace('_', '-')}" for key in changed}
+    return switches_line(changed)
+
+
+def switches_line(changed: Mapping[str, str], joint: str = "-") -> str:
+    """``--tensor-model-parallel-size 4 --sequence-parallel``; what is to be left out comes last."""
+    names = {key: f"--{key.replace('_', joint)}" for key in changed}
     off = [names[key] for key, value in changed.items() if value == "false"]
     on = [
         names[key] if value == "true" else f"{names[key]} {value}" for key, value in changed.items() if value != "false"
@@ -136,9 +142,10 @@ def _check(spec: Spec, plan: Plan, said: Settings, global_batch: int | None) -> 
     if left:
         together = "; ".join(" and ".join(sorted(one.what, reverse=True)) + " together" for one in spec.offload)
         raise PlanError(f"{spec.name} offloads {together or 'nothing'}")
-    if own is not None and hasattr(own, "refusals"):
-        for reason in own.refusals(said, _asked(plan, global_batch)):
-            raise PlanError(f"{spec.name} refuses it: {reason}")
+    by_code = own.refusals(said, _asked(plan, global_batch)) if own is not None and hasattr(own, "refusals") else ()
+    facts = facts_of(plan, global_batch, layout_of(spec, said))
+    for reason in (*refusals(spec.rules, facts, said), *by_code):
+        raise PlanError(f"{spec.name} refuses it: {reason}")
 
 
 def _asked(plan: Plan, global_batch: int | None, layers: int | None = None) -> dict[str, object]:

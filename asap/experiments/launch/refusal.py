@@ -26,6 +26,8 @@ from asap.experiments.shell import (
 )
 from asap.experiments.training_program import check_arguments, check_program
 from asap.models.architecture import SHAPES
+from asap.stacks.rules import are_said
+from asap.stacks.stack_settings import dotted
 
 
 class _Part(BaseModel):
@@ -33,27 +35,13 @@ class _Part(BaseModel):
 
 
 class _Signs(_Part):
-    all: frozenset[str] = frozenset()
-    none: frozenset[str] = frozenset()
+    beside: dict[str, str] = {}
     any: frozenset[str] = frozenset()
-    least: int = 1
-    text: dict[str, re.Pattern[str]] = {}
-    sections: tuple[str, ...] = ()
-    within: dict[str, frozenset[str]] = {}
+    least: int = 0
 
-    def hold(self, values: Mapping[str, Any]) -> bool:
+    def hold(self, values: Mapping[str, Any], flat: Mapping[str, Any]) -> bool:
         """Whether a mapping has all of them."""
-        sections = (_at(values, key) for key in self.sections)
-        return (
-            self.all <= values.keys()
-            and self.none.isdisjoint(values)
-            and (not self.any or len(self.any & values.keys()) >= self.least)
-            and all(pattern.search(str(_at(values, key))) for key, pattern in self.text.items())
-            and (not self.sections or any(isinstance(found, dict | list) for found in sections))
-            and all(
-                isinstance(found := values.get(key), dict) and keys & found.keys() for key, keys in self.within.items()
-            )
-        )
+        return len(self.any & values.keys()) >= self.least and are_said(self.beside, flat)
 
 
 class _Configuration(_Part):
@@ -79,8 +67,9 @@ def _table() -> _Unread:
 def refuse_mapping(kind: Literal["configuration", "remaining"], values: Mapping[str, Any], path: Path) -> None:
     """Raise UnreadError where a configuration is of one of these stacks: before, or after it is offered to readers."""
     known: Mapping[str, _Configuration] = getattr(_table(), kind)
+    flat = {**dict.fromkeys(values, True), **{key: str(value) for key, value in dotted(values).items()}}
     for name, one in known.items():
-        if any(signs.hold(values) for signs in one.fits):
+        if any(signs.hold(values, flat) for signs in one.fits):
             raise refusal(name, one.instead, path)
 
 
@@ -104,13 +93,6 @@ def refusal(name: str, instead: str, path: Path) -> ConfigError:
     article = "an" if name[0] in "AEIOUaeio" else "a"
     reason = f"is {article} {plain(name, 80)}, which is not read"
     return UnreadError(reason, where=str(path), hint=known.get(instead) or instead.format(**known))
-
-
-def _at(values: Mapping[str, Any], dotted: str) -> Any:
-    node: Any = values
-    for key in dotted.split("."):
-        node = node.get(key) if isinstance(node, Mapping) else None
-    return node
 
 
 _READ = "MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan"

@@ -36,7 +36,7 @@ def with_model(
         said = ({}, (_HANGS.format(", ".join(sorted(open_))),)) if open_ else own.model_of(settings)
         return _of_code(spec, said, settings, experiment)
     if spec.model.section is not None:
-        return _with_fields(spec, settings, _of_section(spec, settings, path, experiment))
+        return _with_said(spec, settings, _of_section(spec, settings, path, experiment))
     return _with_said(spec, settings, _shaped_or_named(spec, settings, path, experiment))
 
 
@@ -89,7 +89,7 @@ def _with_said(spec: Spec, settings: StackSettings, experiment: Experiment) -> E
     found = {field: said for field, word in spec.model.over.items() if (said := _said(word, settings)) is not None}
     if experiment.model is None or not found:
         return experiment
-    return experiment.model_copy(update={"model": experiment.model.model_copy(update=found)})
+    return experiment.model_copy(update={"model": _validated(experiment.model.model_dump() | found, settings)})
 
 
 def _of_section(spec: Spec, settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
@@ -206,12 +206,12 @@ def planned(
     recompute = {*keys_of(*spec.recompute), *spec.names.get("recomputation", ())} & unsettled
     counts = open_batch - asked if batch.accumulation else open_batch
     unsaid = spec.recompute_unsaid if plan.remat is Remat.NONE else None
-    unknown = unsaid is not None and not any(key in settings for key in unsaid.keys)
+    unknown = unsaid is not None and unsaid.holds({}, settings)
     update: dict[str, Any] = {"microbatches": None} if counts else {}
     update |= {"remat": None} if recompute or unknown else {}
     left = sorted((open_batch | (recompute & {*keys_of(*spec.recompute)})) - asked)
     notes = (f"set by a variable whose value is not said: {', '.join(left)}",) if left else ()
-    notes += (unsaid.text,) if unsaid and unknown else ()
+    notes += (unsaid.notes,) if unsaid and unknown else ()
     return plan.model_copy(update=update), notes
 
 

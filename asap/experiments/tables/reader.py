@@ -22,8 +22,9 @@ from asap.models import Architecture, Workload
 from asap.plans import Plan, Remat
 from asap.stacks import registry
 from asap.stacks.deepspeed import stack as zero
-from asap.stacks.reading import axis_degree, field_of, global_batch_of, layout_of, meaning, moves
+from asap.stacks.reading import axis_degree, field_of, global_batch_of, key_of, layout_of, meaning, moves
 from asap.stacks.registry import STACK, claimant, code, folder_of, irrelevant
+from asap.stacks.rules import facts_of, meant
 from asap.stacks.spec import Spec, word_keys
 from asap.stacks.stack_settings import StackSettings, dotted, near_misses, nearest, overriding, resolved
 from asap.stacks.trainer.arguments import AUTO, RECOMPUTE
@@ -92,7 +93,7 @@ def read_table(
     unsettled |= found
     settings = settings.overridden(dict.fromkeys(unsettled))
     experiment = _with_said_devices(spec, settings, unsettled, experiment)
-    own = code(folder_of(spec))
+    settings, own = settings.overridden(meant(spec.means, settings)), code(folder_of(spec))
     if own is not None and hasattr(own, "prepared"):
         try:
             settings = StackSettings(own.prepared(settings, experiment.hardware.devices), str(path), lines)
@@ -136,8 +137,9 @@ def read_table(
 
 def sources_of(spec: Spec, settings: StackSettings) -> dict[str, str]:
     """Field of the workload → the setting that says it."""
-    said_by = ((field, key) for field, words in spec.workload.items() for key in word_keys(words) if key in settings)
-    return {f"workload.{field}": settings.source(key) for field, key in said_by}
+    full = spec.with_defaults(settings)
+    said_by = ((field, key_of(spec, field, full)) for field in spec.workload)
+    return {f"workload.{field}": settings.source(key) for field, key in said_by if key in settings and key}
 
 
 _OF_FORWARD = ("activations",)
@@ -259,7 +261,8 @@ def _notes(
     own = code(folder_of(spec))
     more = own.notes(settings) if own is not None and hasattr(own, "notes") else ()
     of_plan = own.notes_on(settings, plan, layers) if own is not None and hasattr(own, "notes_on") else ()
-    return (*table_notes(spec, settings, sequence), *more, *of_plan)
+    facts = facts_of(plan, layout=layout_of(spec, settings)) if plan else {}
+    return (*table_notes(spec, settings, sequence, facts), *more, *of_plan)
 
 
 def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree
 from asap.plans.plan import Plan
-from asap.stacks.reading import field_of, is_on
+from asap.stacks.reading import field_of
 from asap.stacks.spec import Spec
 from asap.stacks.trainer.arguments import (
     KEEP,
@@ -35,7 +35,6 @@ Settings = Mapping[str, object]
 KIND, PROCESSES, MACHINES = "distributed_type", "num_processes", "num_machines"
 FSDP, SIZES = "fsdp_config", "parallelism_config"
 SHARD, REPLICATE, TENSOR, CONTEXT = "dp_shard_size", "dp_replicate_size", "tp_size", "cp_size"
-_DEGREES = {TENSOR: "model", CONTEXT: "seq"}
 OF_PROGRAM = "# arguments of the program that trains:"
 """Between the lines of the configuration and those of the command."""
 _MICRO_BATCH, _ACCUMULATION, _RECOMPUTE, _KEEP = (
@@ -43,15 +42,9 @@ _MICRO_BATCH, _ACCUMULATION, _RECOMPUTE, _KEEP = (
 )
 _STRATEGIES = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2")
 """As Accelerate counts them, from 1."""
-UNWRAPPED, _WRAPS, _ANY = "NO_WRAP", f"{FSDP}.fsdp_auto_wrap_policy", 1e15
+UNWRAPPED, _WRAPS = "NO_WRAP", f"{FSDP}.fsdp_auto_wrap_policy"
 _NEW = {f"{FSDP}.fsdp_version": "2", _WRAPS: "TRANSFORMER_BASED_WRAP"}
 """What a configuration without FSDP needs for it: without a policy the model is one unit, gathered whole."""
-_UNIT = "no policy wraps the layers, so FSDP gathers all at once: with auto_wrap or TRANSFORMER_BASED_WRAP it does not"
-_SYNCS = f"{SECTION}.accelerator_config.gradient_accumulation_kwargs.sync_each_batch"
-_WHOLE_GRADIENTS = (
-    "gradients are kept whole between microbatches, as the Trainer does by default: sync_each_batch in"
-    " gradient_accumulation_kwargs of accelerator_config keeps them sharded"
-)
 OPTION = "fsdp"
 """The Trainer's own argument, which says a strategy without a configuration of Accelerate."""
 WORDS = tuple(name.lower() for name in _STRATEGIES)
@@ -86,16 +79,13 @@ def layout(settings: Settings) -> Literal["data", "replica", "hybrid"]:
 
 
 def workload(settings: Settings) -> dict[str, object]:
-    """Numerics and kernels that the arguments of the program say, and when FSDP scatters gradients."""
+    """Numerics and kernels that the arguments of the program say."""
     arguments, sharded = arguments_of(settings), layout(settings) != "replica"
-    syncs = field_of(TRAINER, "sync_each_batch", arguments)
-    units = of_units(_wraps(settings), _keeps_gathered(settings)) if sharded else {}
     return fields_of(arguments) | {
         "framework": "Accelerate FSDP" if is_fsdp(settings) else "Accelerate DDP",
         "precision": precision(arguments, settings),
         "weight_precision": weight_precision(arguments, settings, sharded),
-        "sync_each_batch": syncs if sharded else None,
-        **units,
+        "sync_each_batch": field_of(TRAINER, "sync_each_batch", arguments) if sharded else None,
     }
 
 
@@ -107,31 +97,6 @@ def of_plan(_: Settings, plan: Plan | None, *__: object) -> dict[str, object]:
 def open_batch(settings: Settings, plan: Plan | None) -> tuple[str, ...]:
     """What to add where the batch is not known."""
     return asked_for_batch({_ACCUMULATION: 1, **settings}, _MICRO_BATCH, _ACCUMULATION) if plan else ()
-
-
-def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[str]:
-    """What FSDP keeps whole for longer than is modelled, by its settings under a plan."""
-    if plan and is_fsdp(settings) and (plan.microbatches or 1) > 1 and not is_on(settings, _SYNCS):
-        yield _WHOLE_GRADIENTS
-    if plan and is_fsdp(settings) and _wraps(settings) == UNWRAPPED:
-        yield _UNIT
-
-
-def _wraps(settings: Settings) -> str:
-    return str(settings.get(fsdp_key(settings, "auto_wrap_policy"))).upper()
-
-
-def of_units(policy: str, kept: bool) -> dict[str, object]:
-    """What a device holds whole of what FSDP shards: weights that stay gathered until the backward pass are a second
-    copy on the device itself; a model that no policy wraps is one unit, and its gradients wait whole as well."""
-    one = policy == UNWRAPPED
-    return {"secondary_shards": 1 if one or kept else None, "reduction_buffers": _ANY if one else None}
-
-
-def _keeps_gathered(settings: Settings) -> bool:
-    reshards = str(settings.get(fsdp_key(settings, "reshard_after_forward"))).casefold()
-    second = _version(settings) == "2" and reshards == "false"
-    return second or _strategy(settings) in ("SHARD_GRAD_OP", "HYBRID_SHARD_ZERO2")
 
 
 def counted(settings: Settings, devices: int | None) -> dict[str, object]:
@@ -162,18 +127,8 @@ def counted(settings: Settings, devices: int | None) -> dict[str, object]:
 
 def refusals(settings: Settings, wanted: Mapping[str, Any]) -> Iterator[str]:
     """Why it does not run a plan beside its settings."""
-    data, replica = wanted["data"], wanted["replica"]
-    for name, axis in _DEGREES.items():
-        if wanted[axis] > 1 and size_key(settings, name) not in settings:
-            yield f"{name} needs a program that loads its model for it"
-    if wanted["offload"] and data == 1:
-        yield "only parameters that FSDP shards are offloaded"
-    if data == 1 < replica and wanted["model"] * wanted["seq"] > 1:
-        yield "no model that is split otherwise is replicated without a data degree of two or more"
-    if data == 1 == wanted["seq"] and wanted["model"] > 1:
-        yield "FSDP has nothing to shard beside tensors split over all devices"
     first = is_fsdp(settings) and _version(settings) != "2"
-    if first and replica > 1 < data and data != _of_machine(settings):
+    if first and wanted["replica"] > 1 < wanted["data"] != _of_machine(settings):
         yield "version 1 of FSDP replicates over machines alone, and fsdp_version: 2 has sizes for it"
 
 
@@ -183,7 +138,7 @@ def written(settings: Settings, wanted: Mapping[str, Any], changed: Mapping[str,
     found = dict(changed)
     data, replica = wanted["data"], wanted["replica"]
     sharded = data > 1 or wanted["seq"] > 1
-    sizes = {size_key(settings, name) for name in (SHARD, REPLICATE, *_DEGREES)}
+    sizes = {size_key(settings, name) for name in (SHARD, REPLICATE, TENSOR, CONTEXT)}
     if sharded and not is_fsdp(settings):
         found = {KIND: "FSDP", **_NEW, **{key: value for key, value in found.items() if key != KIND}}
     elif not sharded or _version(settings) != "2":

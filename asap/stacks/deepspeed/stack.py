@@ -149,10 +149,6 @@ def counted(settings: Settings, devices: int | None) -> dict[str, object]:
 def refusals(settings: Settings, wanted: Mapping[str, Any]) -> Iterator[str]:
     """Why it does not run a plan beside its settings."""
     data, replica, tensor = wanted["data"], wanted["replica"], wanted["model"]
-    if wanted["seq"] > 1 and SEQUENCE not in settings:
-        yield "its configuration has no seq degree: that is the model's code"
-    if data > 1 and tensor > 1:
-        yield "it has no ZeRO stage 3 with tensor_parallel.autotp_size"
     if data > 1 < replica and GROUP not in settings and is_run_by_trainer(settings):
         reason = f"Hugging Face's libraries load weights under deepspeed.zero.Init, which {GROUP} refuses"
         yield f"{reason}; data parallelism with one axis goes: data alone (stage 3) or replica alone"

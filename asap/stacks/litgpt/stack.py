@@ -6,7 +6,6 @@ Settings = Mapping[str, object]
 _SECTIONS = ("model_config.", "model_config.init_args.")
 _SHAPES = {"n_layer": 16, "n_embd": 4096, "n_head": 32}
 """With what each is where another one is said."""
-_GATED = ("LLaMAMLP", "GemmaMLP", "LLaMAMoE")
 _ALL = ("auto", "-1", "None")
 
 
@@ -25,22 +24,12 @@ def prepared(settings: Settings, devices: int | None = None) -> dict[str, object
 
 
 def model_fields(settings: Settings) -> dict[str, object]:
-    """Padded vocabulary, the kind of MLP and of block, experts."""
+    """The width of GPT-NeoX's MLP, and the padded vocabulary."""
     kind, width = str(_said(settings, "mlp_class_name") or "GptNeoxMLP"), int(str(_said(settings, "n_embd")))
     multiple, vocab = (int(str(_said(settings, name) or size)) for name, size in _OF_VOCABULARY.items())
-    experts, inner = int(str(_said(settings, "n_expert") or 0)), _said(settings, "intermediate_size")
     return {
-        "d_ff": inner or (4 * width if kind == "GptNeoxMLP" else None),
+        "d_ff": _said(settings, "intermediate_size") or (4 * width if kind == "GptNeoxMLP" else None),
         "vocab": _said(settings, "padded_vocab_size") or -(-vocab // multiple) * multiple,
-        "gated_mlp": kind in _GATED,
-        "parallel_block": str(_said(settings, "parallel_residual")).casefold() != "false",
-        "qk_norm": str(_said(settings, "norm_qk")).casefold() == "true",
-        "experts": experts,
-        "experts_per_token": _said(settings, "n_expert_per_token"),
-        "expert_d_ff": (_said(settings, "moe_intermediate_size") or inner) if experts else None,
-        "shared_experts": _said(settings, "n_shared_expert"),
-        "leading_dense_layers": _said(settings, "first_k_dense_replace"),
-        "sliding_window": _said(settings, "sliding_window_size"),
     }
 
 

@@ -13,9 +13,12 @@ from asap.stacks.maxtext.axes import (
     write_layout,
     write_mesh,
 )
-from asap.stacks.maxtext.pipeline import check, read_microbatches, read_repeats, required, write_batch, write_pipeline
+from asap.stacks.maxtext.pipeline import read_microbatches, read_repeats, write_batch, write_pipeline
 from asap.stacks.maxtext.rematerialisation import as_written, check_recomputation, read_offload, read_remat, write_remat
+from asap.stacks.registry import spec
+from asap.stacks.rules import facts_of, needed, refusals
 
+_TABLE = spec("maxtext")
 OVERRIDE_MODEL = "override_model_config"
 
 _WRITTEN = frozenset(
@@ -94,7 +97,7 @@ def to_overrides(
     if current is not None:
         kept = {key: value for key, value in current.items() if key not in layout}
         overrides = _needed(overrides, kept, plan, global_batch, layers)
-    overrides |= layout | _write_numbers(plan, current or {}) | required(plan, current or {})
+    overrides |= layout | _write_numbers(plan, current or {}) | needed(_TABLE.rules, facts_of(plan), current or {})
     if overrides.keys() & set(of_model) and str((current or {}).get(OVERRIDE_MODEL)).lower() != "true":
         overrides[OVERRIDE_MODEL] = "true"
     return overrides
@@ -116,8 +119,9 @@ def check_expressible(
 def _written(
     plan: Plan, settings: Mapping[str, object], global_batch: int | None, layers: int | None
 ) -> dict[str, str]:
-    """Every override of a plan."""
-    check(plan, settings)
+    """Every override of a plan; raises PlanError where MaxText refuses it beside the settings."""
+    if (reason := next(refusals(_TABLE.rules, facts_of(plan), settings), None)) is not None:
+        raise PlanError(reason)
     return (
         _write_meshes(plan, settings)
         | write_batch(plan, global_batch)

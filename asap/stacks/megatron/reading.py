@@ -21,7 +21,7 @@ from asap.stacks.megatron.degrees import (
     from_arguments,
     is_fully_sharded,
 )
-from asap.stacks.megatron.releases import is_megatron_deepspeed, of_deepspeed, of_forks, stage_of
+from asap.stacks.megatron.releases import is_megatron_deepspeed, of_deepspeed, of_forks
 from asap.stacks.megatron.stages import (
     GRANULARITY,
     counted_layers,
@@ -103,8 +103,6 @@ CORE, DEEPSPEED = "Megatron-Core", "Megatron-DeepSpeed"
 """Frameworks that have these arguments, as a workload names them."""
 PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
 """Arguments that decide the precision of matrix products."""
-_OF_FSDP = ("megatron_fsdp_grad_comm_dtype", "megatron_fsdp_main_grads_dtype")
-_OF_TORCH = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "uint8": "fp8", "float32": "fp32"}
 _WAY, _SOFTMAX = "cp_comm_type", "fused softmax"
 _IMPLEMENTATIONS, _WHOLE_STEP = ("none", "local", "transformer_engine", "full_iteration"), "full_iteration"
 
@@ -133,16 +131,11 @@ def workload_of(
     return said | {
         "global_batch": batch,
         "sequence_length": settings.count("seq_length"),
-        "gradient_precision": _gradient_precision(settings, framework),
-        "first_moment_precision": _moment(settings, "exp_avg_dtype"),
-        "second_moment_precision": _moment(settings, "exp_avg_sq_dtype"),
         "framework": "Megatron-LM" if old and framework == CORE else framework,
-        "zero_stage": _zero_stage(settings),
         "capacity_factor": settings.positive_number("moe_expert_capacity_factor") if padded else None,
         "cuda_graphs": graphs,
         "graph_modules": tuple(each for each in get_args(GraphModule) if graphs == "module" and each in captured),
         "pipelined_layers": counted if (counted := counted_layers(settings, layers)) != layers else None,
-        "sequence_parallel": settings.flag("sequence_parallel") and (settings.count(TENSOR) or 1) > 1,
         "experts_over": experts_over(settings),
     }
 
@@ -163,44 +156,11 @@ def _of_table(settings: StackSettings, framework: str) -> dict[str, Any]:
         found["attention"] = _SOFTMAX
     if found["attention"] == _SOFTMAX and settings.flag("no_masked_softmax_fusion"):
         found["attention"] = "torch"
+    if framework == CORE and settings.flag("bf16"):
+        found["gradient_precision"] = found["gradient_precision"] or "fp32"
     if framework == CORE and "moe_token_dispatcher_type" not in settings:
         found["expert_dispatcher"] = found["expert_dispatcher"] or "all_gather"
     return found | ({} if settings.whole("num_experts") else {"expert_dispatcher": None})
-
-
-def _moment(settings: StackSettings, key: str) -> str | None:
-    """Of a moment that a precision-aware optimizer keeps in another precision than fp32."""
-    said = _dtype(settings, key)
-    return said if said in ("fp16", "bf16", "fp8") and settings.flag("use_precision_aware_optimizer") else None
-
-
-def _dtype(settings: StackSettings, key: str) -> str:
-    """A type as arguments call it, also where a YAML or a program has PyTorch's name: ``torch.bfloat16``."""
-    text = str(settings.get(key)).removeprefix("torch.")
-    return _OF_TORCH.get(text, text)
-
-
-def _gradient_precision(settings: StackSettings, framework: str) -> str | None:
-    """Megatron-LM accumulates and reduces in fp32 under bf16 unless told otherwise (``training/arguments.py``)."""
-    of_fsdp = [settings.text(key) for key in _OF_FSDP if settings.flag("use_megatron_fsdp")]
-    if said := next((dtype for dtype in of_fsdp if dtype in ("bf16", "fp32")), None):
-        return said
-    if settings.flag("grad_reduce_in_bf16") or _dtype(settings, "main_grads_dtype") == "bf16":
-        return "bf16"
-    if settings.flag("accumulate_allreduce_grads_in_fp32") or settings.flag("grad_reduce_in_fp32"):
-        return "fp32"
-    return "fp32" if framework == CORE and settings.flag("bf16") else None
-
-
-def _zero_stage(settings: StackSettings) -> int | None:
-    if is_megatron_deepspeed(settings):
-        return stage_of(settings) or None
-    if is_fully_sharded(settings):
-        return 3
-    if settings.flag("use_megatron_fsdp"):
-        strategy = settings.text("data_parallel_sharding_strategy")
-        return {"no_shard": None, "optim": 1, "optim_grads": 2}.get(strategy or "")
-    return 1 if any(map(settings.flag, ("use_distributed_optimizer", "overlapped_distributed_optimizer"))) else None
 
 
 def _cuda_graphs(settings: StackSettings) -> CudaGraphs | None:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
-from asap.plans.plan import Offload, Plan, Remat
+from asap.plans.plan import Offload, Plan
 from asap.stacks.deepspeed.stack import offloaded
 from asap.stacks.registry import lacking, spec
+from asap.stacks.rules import facts_of, meant, refusals
 from asap.stacks.stack_settings import StackSettings
 
 JOINT = "joint_of_options"
@@ -112,9 +113,12 @@ def in_words_of_deepspeed(plan: Plan, current: Arguments, arguments: Mapping[str
     Raises:
         PlanError: Megatron-DeepSpeed cannot express the plan.
     """
-    if (refused := next((reason for reason, holds in _refusals(plan, current).items() if holds), None)) is not None:
+    table, stage = spec("megatron-deepspeed"), {**current, ZERO: stage_of(current)}
+    moved = set(plan.offload) != {*offloaded_by_deepspeed(current)}
+    refused = _NO_ARGUMENTS if moved else next(refusals(table.rules, facts_of(plan), stage), None)
+    if refused is not None:
         raise PlanError(refused, hint=_ELSEWHERE if refused == _NO_ARGUMENTS else None)
-    missing = spec("megatron-deepspeed").names["missing"]
+    missing = table.names["missing"]
     changed = {key: value for key, value in arguments.items() if key not in missing}
     if str(current.get(ULYSSES) or 1) != str(plan.degree("seq")):
         changed[ULYSSES] = str(plan.degree("seq"))
@@ -134,32 +138,6 @@ def reminder(changed: Mapping[str, str | bool]) -> str:
     return f"  # change {' and '.join(also)} of the DeepSpeed configuration likewise" if also else ""
 
 
-def _refusals(plan: Plan, current: Arguments) -> dict[str, bool]:
-    """What DeepSpeed does not have, or not together, and whether the plan has it."""
-    stage, sharded, split = stage_of(current), plan.degree("data") > 1, plan.degree("model") > 1
-    stages, experts, sequence = (plan.degree(axis) > 1 for axis in ("stage", "expert", "seq"))
-    moved = set(plan.offload) != {*offloaded_by_deepspeed(current)}
-    return {
-        _NO_ARGUMENTS: (sharded and stage != 3) or plan.pipeline_repeats > 1 or moved,
-        "ZeRO stage 3 shards over all data-parallel processes: data alone, or replica alone": (
-            sharded and plan.degree("replica") > 1
-        ),
-        f"DeepSpeed has no pipeline stages with ZeRO stage {stage}": stages and (stage == 2 or sharded),
-        "the experts of Megatron-DeepSpeed are not modelled": experts,
-        "Megatron-DeepSpeed has no arguments for the precision of moments": bool(
-            plan.first_moment or plan.second_moment
-        ),
-        "DeepSpeed's sequence parallelism works with neither tensor nor pipeline parallelism": (
-            sequence and (split or stages)
-        ),
-        f"Megatron-DeepSpeed has no recomputation like remat={plan.remat and plan.remat.value}": (
-            plan.remat not in (None, Remat.NONE, Remat.SELECTIVE, Remat.FULL)
-        ),
-    }
-
-
-_GATES = ("geglu", "gelu_tanh")
-"""MindSpeed-LLM gates its MLPs by either (``core/transformer/mlp.py``)."""
 _GLU = ("swiglu", "geglu", "reglu", "liglu")
 
 _KEY_HEADS = ("num_key_value_heads", "num_query_groups", "group_query_attention", "attention_head_type")
@@ -172,18 +150,10 @@ def of_forks(settings: StackSettings) -> StackSettings:
     is of the wrong kind."""
     renamed = spec("megatron").renamed
     said: dict[str, Any] = {today: settings[key] for key, today in renamed.items() if key in settings}
-    if "num_attention_heads_kv" in settings:
-        said["group_query_attention"] = True
-    if settings.choice("glu_activation", _GLU) or any(settings.flag(key) for key in _GATES):
+    if settings.choice("glu_activation", _GLU):
         said["swiglu"] = True
+    said |= meant(spec("megatron").means, settings)
     said |= _experts(settings.overridden(said)) | _windows(settings)
-    if settings.get("position_embedding_type") == "absolute":
-        said["position_embedding_type"] = "learned_absolute"
-    if "fp8" not in settings and any(settings.flag(key) for key in ("fp8_hybrid", "fp8_e4m3")):
-        said["fp8_format"] = "hybrid" if "fp8_hybrid" in settings else "e4m3"
-    recomputes = _METHOD in settings or any(is_set(settings, key) for key in RECOMPUTES_ALL)
-    if recomputes and "recompute_granularity" not in settings:
-        said |= {"recompute_granularity": "full", "recompute_method": settings.get(_METHOD, "uniform")}
     return settings.overridden(said) if said else settings
 
 
@@ -215,18 +185,12 @@ def left_to_checkpoint(settings: StackSettings) -> frozenset[str]:
 
 
 def of_deepspeed(settings: StackSettings) -> StackSettings:
-    """Arguments of Megatron-DeepSpeed in Megatron-LM's words.
+    """Arguments of Megatron-DeepSpeed in Megatron-LM's words, without experts.
 
     Raises:
         ConfigError: DeepSpeed refuses them, or a plan cannot say them.
     """
     said: dict[str, Any] = {}
-    if ULYSSES in settings:
-        said |= {"context_parallel_size": settings[ULYSSES], "cp_comm_type": "a2a"}
-    if "num_key_value_heads" in settings:
-        said |= {"group_query_attention": True, "num_query_groups": settings["num_key_value_heads"]}
-    if settings.flag("no_pipeline_parallel"):
-        said[_PIPELINE] = 1
     if experts := {*settings.words("num_experts")}:
         if experts != {"1"}:
             reason = "num_experts: the experts of Megatron-DeepSpeed are not modelled"
@@ -235,8 +199,8 @@ def of_deepspeed(settings: StackSettings) -> StackSettings:
     stage = settings.whole(ZERO) or 0
     if stage not in range(4):
         raise settings.wrong(ZERO, "0 to 3")
-    if stage > 1 and str(said.get(_PIPELINE, settings.get(_PIPELINE, 1))) != "1":
+    if stage > 1 and str(settings.get(_PIPELINE, 1)) != "1":
         reason = f"{ZERO} is {stage}, which DeepSpeed refuses with pipeline stages"
         hint = "add zero_stage=1, or pipeline_model_parallel_size=1"
         raise ConfigError(reason, where=settings.where(ZERO), hint=hint)
-    return settings.overridden(said | ({"use_distributed_optimizer": True} if stage else {}))
+    return settings.overridden(said) if said else settings

@@ -9,6 +9,7 @@ from typing import Any
 
 from asap.stacks.megatron.stack import CORE_SECTION
 from asap.stacks.registry import spec
+from asap.stacks.rules import meant
 from asap.stacks.stack_settings import dotted, resolved
 
 NEMO, BRIDGE = "NeMo", "Megatron-Bridge"
@@ -16,8 +17,7 @@ VIRTUAL_SIZE, VIRTUAL = "virtual_pipeline_model_parallel_size", "num_virtual_sta
 SECTIONS = ("model", "mixed_precision", "ddp", "dist", "optimizer", "comm_overlap", "train")
 """Of a configuration of Megatron-Bridge; what a later one says counts, and of a switch that it is on in one."""
 _BATCH = {"train_iters", "global_batch_size", "micro_batch_size"}
-_GATED = ("swiglu", "geglu", "reglu")
-_TRANSFORMER, _GPT2_TOKENIZER = "transformer", "GPT2BPETokenizer"
+_TRANSFORMER = "transformer"
 
 Values = Mapping[str, Any]
 
@@ -45,8 +45,10 @@ def arguments_of(values: Values, kind: str) -> tuple[dict[str, Any], dict[str, s
     found = {renamed.get(key, key): value for key, value in model.items()}
     open_ = {key: value for key, value in found.items() if isinstance(value, str) and "${" in value}
     found = {key: value for key, value in found.items() if key not in open_}
-    _read_model(found, model)
-    found |= _of_nemo(flat, model) if kind == NEMO else _of_bridge(flat, model)
+    if str(model.get("position_embedding_type", "learned_absolute")) == "learned_absolute":
+        found.setdefault("max_position_embeddings", found.get("seq_length"))
+    found |= meant(spec("nemo").means, {**flat, **model, "dialect": kind})
+    found |= _of_bridge(flat, model) if kind == BRIDGE else {}
     if kind == BRIDGE and (core or "_target_" in model):
         found[CORE_SECTION] = f"model.{_TRANSFORMER}" if core else "model"
     return found, open_
@@ -56,45 +58,6 @@ def _within(flat: Values, section: str) -> dict[str, Any]:
     """Settings of a section; a type that a program makes, as ``{_target_: torch.bfloat16}``, by its name."""
     own = {key.removeprefix(f"{section}."): value for key, value in flat.items() if key.startswith(f"{section}.")}
     return {name: value for key, value in own.items() if "." not in (name := key.removesuffix("._target_"))}
-
-
-def _read_model(found: dict[str, Any], model: Values) -> None:
-    """What both write in other words than Megatron-LM."""
-    activation = str(model.get("activation", ""))
-    found["swiglu"] = model.get("gated_linear_unit") is True or activation.endswith(_GATED)
-    found["untie_embeddings_and_output_weights"] = model.get("share_embeddings_and_output_weights", True) is False
-    found["group_query_attention"] = model.get("num_query_groups") is not None
-    if str(model.get("position_embedding_type", "learned_absolute")) == "learned_absolute":
-        found.setdefault("max_position_embeddings", found.get("seq_length"))
-    if (stages := model.get(VIRTUAL_SIZE)) is not None:
-        found[VIRTUAL] = stages
-    if model.get("fp8") not in (None, False, "None"):
-        found["fp8_format"] = "hybrid"
-
-
-def _of_nemo(flat: Values, model: Values) -> dict[str, Any]:
-    """NeMo: ``trainer.precision``, ``optim.name``, nodes and devices, and the length at which answers are cut."""
-    precision = str(flat.get("trainer.precision") or model.get("precision") or "")
-    found: dict[str, Any] = {"bf16": precision.startswith("bf16"), "fp16": precision.startswith("16")}
-    sizes = {"max_seq_length": "seq_length", "global_batch_size": "global_batch_size"}
-    tuned = _within(flat, "model.data.train_ds")
-    for key, argument in (sizes | {"micro_batch_size": "micro_batch_size"}).items():
-        if (said := tuned.get(key)) is not None:
-            found[argument] = said
-    nodes, devices = flat.get("trainer.num_nodes"), flat.get("trainer.devices")
-    if isinstance(nodes, int) and isinstance(devices, int) and devices > 0:
-        found |= {"nnodes": nodes, "nproc_per_node": devices}
-    optimizer = str(flat.get("model.optim.name") or "")
-    found["use_distributed_optimizer"] = optimizer in ("mcore_distributed_optim", "distributed_fused_adam")
-    found["optimizer"] = "adam" if not optimizer or "optim" in optimizer or "adam" in optimizer else optimizer
-    if (kind := flat.get("model.tokenizer.type")) is not None:
-        found["tokenizer_type" if kind == _GPT2_TOKENIZER else "tokenizer_model"] = kind
-    if model.get("fsdp") is True:
-        found["use_torch_fsdp2"] = True
-    if str(flat.get("model.optim.grad_sync_dtype")).endswith(("bf16", "bfloat16")):
-        found["grad_reduce_in_bf16"] = True
-    beside = model.get("transformer_block_type") == "parallel" or "falcon" in str(model.get("name"))
-    return found | {"parallel_attention": beside}
 
 
 def _of_bridge(flat: Values, model: Values) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from asap.stacks.megatron.reading import notes_on as notes_on
 from asap.stacks.megatron.reading import of_plan as of_plan
 from asap.stacks.megatron.reading import plan_of as plan_of
 from asap.stacks.megatron.reading import prepared as prepared
-from asap.stacks.megatron.releases import JOINT, Changes, is_megatron_deepspeed, reminder
-from asap.stacks.megatron.requirements import CHECKPOINTS, check, of_start, remarks, required, unsplit
+from asap.stacks.megatron.releases import JOINT, Changes, is_megatron_deepspeed, is_set, reminder
+from asap.stacks.megatron.requirements import CHECKPOINTS, check, of_start, remarks, required
 from asap.stacks.megatron.stages import (
     FIRST_AND_LAST,
     GRANULARITY,
@@ -33,7 +33,10 @@ from asap.stacks.megatron.stages import (
 )
 from asap.stacks.registry import spec as table_of
 from asap.stacks.spec import Spec
+from asap.stacks.writing import switches_line
 
+_SEQUENCE = "sequence_parallel"
+"""To be left out without tensor parallelism: Megatron-LM does so itself, NeMo does not."""
 _VIRTUAL_SIZE, _OF_STAGES = "virtual_pipeline_model_parallel_size", (VIRTUAL, LAYERS_EACH)
 _OF_FSDP = (FSDP, STRATEGY, INSTANCES, CHECKPOINTS, "use_distributed_optimizer", "use_torch_fsdp2")
 _WITHOUT_VALUE = (
@@ -59,7 +62,7 @@ def changes(
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
     if spec.contract == "nemo":
         _of_nemo(arguments)  # which refuses what NeMo has no words for
-        arguments |= unsplit(plan, current)
+        arguments |= {_SEQUENCE: False} if plan.degree("model") == 1 and is_set(current, _SEQUENCE) else {}
     if spec.contract != "megatron":
         arguments = in_words_of_core(arguments)
     elif not is_megatron_deepspeed(current):
@@ -73,8 +76,9 @@ def lines(spec: Spec, changed: Mapping[str, str], current: Settings) -> str:
     arguments = _with_switches(changed)
     if spec.contract != "megatron":
         return hydra_overrides(arguments, spec.contract, current)
+    joint = str(current.get(JOINT, "-"))
     also = reminder(arguments) if is_megatron_deepspeed(current) else remarks(arguments, current)
-    return command_line(arguments, str(current.get(JOINT, "-"))) + also
+    return switches_line({key.replace("-", "_"): value for key, value in changed.items()}, joint) + also
 
 
 def of_yaml(changed: Mapping[str, str]) -> _Values:
@@ -85,18 +89,6 @@ def of_yaml(changed: Mapping[str, str]) -> _Values:
 def _with_switches(changed: Mapping[str, str]) -> Changes:
     switches: dict[str, str | bool] = {"true": True, "false": False}
     return {key.replace("-", "_"): switches.get(value, value) for key, value in changed.items()}
-
-
-def command_line(arguments: Mapping[str, str | bool], joint: str = "-") -> str:
-    """``--tensor-model-parallel-size 4 --sequence-parallel``; what is to be left out comes last."""
-    names = {key: f"--{key.replace('_', joint)}" for key in arguments}
-    said = [
-        names[key] if value is True else f"{names[key]} {value}"
-        for key, value in arguments.items()
-        if value is not False
-    ]
-    dropped = [names[key] for key, value in arguments.items() if value is False]
-    return " ".join([*said, *(["# without", *dropped] if dropped else [])])
 
 
 def hydra_overrides(arguments: Mapping[str, str | bool], stack: str, current: Settings) -> str:

@@ -1,46 +1,12 @@
-"""What of OLMo no table says: replicas without FSDP, and the width of its MLP (``olmo/config.py``)."""
+"""What of OLMo no table says: the width of its MLP (``olmo/config.py``)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 Settings = Mapping[str, object]
-_NONE = ("null", "none", "None")
-
-
-def prepared(settings: Settings, devices: int | None = None) -> dict[str, object]:
-    """The settings with the group of devices that a number of replicas leaves; ``ddp`` copies parameters."""
-    replicas = int(str(settings.get("fsdp.hybrid_sharding_num_model_replicas", 0)))
-    found = dict(settings)
-    if replicas and devices and not devices % replicas:
-        found["nproc_per_node"] = devices // replicas
-    return found | ({"fsdp.sharding_strategy": "NO_SHARD"} if found.get("distributed_strategy") == "ddp" else {})
-
-
-def workload(settings: Settings) -> dict[str, object]:
-    """Whether it compiles."""
-    return {"compiled": any(key.startswith("compile.") for key in settings)}
-
-
-def notes(settings: Settings) -> Iterator[str]:
-    """What a reader should know beside the table's notes."""
-    said = str(settings.get("activation_checkpointing"))
-    if said not in ("whole_layer", *_NONE):
-        yield f"activation_checkpointing={said[:40]} is not modelled: what is recomputed stays unknown"
 
 
 def model_fields(settings: Settings) -> dict[str, object]:
-    """The MLP, whose width counts both of its inner matrices where it is gated; keys, positions."""
-
-    def said(name: str, default: object) -> str:
-        return str(settings.get(f"model.{name}", default)).casefold()
-
-    gated = said("activation_type", "swiglu") == "swiglu"
-    whole = int(said("mlp_hidden_size", int(said("mlp_ratio", 4)) * int(said("d_model", 0))))
-    inner = whole // 2 if gated else whole
-    placed = "true" in (said("rope", False), said("alibi", False))
-    return {
-        "kv_heads": settings.get("model.n_kv_heads", 1 if said("multi_query_attention", False) == "true" else None),
-        "d_ff": inner,
-        "gated_mlp": gated,
-        "learned_positions": 0 if placed else int(said("max_sequence_length", 0)),
-        "parallel_block": said("block_type", "sequential") == "parallel",
-    }
+    """The width of the MLP, which counts both of its inner matrices where it is gated."""
+    ratio, width = settings.get("model.mlp_ratio", 4), settings.get("model.d_model", 0)
+    whole = int(str(settings.get("model.mlp_hidden_size", int(str(ratio)) * int(str(width)))))
+    return {"d_ff": whole // 2 if settings.get("model.activation_type", "swiglu") == "swiglu" else whole}

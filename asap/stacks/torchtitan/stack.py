@@ -7,10 +7,10 @@ from typing import Any
 from asap.models import Architecture
 from asap.plans.plan import Plan
 from asap.plans.validity import Degrees
-from asap.stacks.registry import spec
+from asap.stacks.reading import field_of, is_on
 from asap.stacks.spec import Spec
 from asap.stacks.torchtitan import settings as titan
-from asap.stacks.torchtitan.lines import PYTHON, attention_backend, python_lines, refused, required
+from asap.stacks.torchtitan.lines import PYTHON, attention_backend, python_lines, required
 from asap.stacks.torchtitan.model import VARIANT, own_settings
 from asap.stacks.torchtitan.model import model_of as model_of
 from asap.stacks.torchtitan.settings import counted as counted
@@ -21,11 +21,9 @@ from asap.stacks.torchtitan.stages import stage_settings
 
 Settings = Mapping[str, object]
 _SPEC, _SHAPES = "model_spec.", "model_spec.model."
-_RECOMPUTATION, _GROUPS = "activation_checkpoint", "optimizer.param_groups"
-_BUDGET, _FORCED = f"{_RECOMPUTATION}.memory_budget", f"{_RECOMPUTATION}.force_recompute_mm_shapes_by_fqns"
+_GROUPS = "optimizer.param_groups"
 _ADAPTERS = re.compile(r"(?:^|\.)(?:q?lora|dora|peft|adapters?)\.(?:enabled?|use\w*)$")
 """Switches of adapters, without which the rest of their section says nothing."""
-_MOMENTS = "fused_opt_states_bf16"
 _KERNELS = {
     "flex": "flex", "flex_flash": "flex (flash attention 4)", "irope": "flex", "varlen": "varlen",
 }  # fmt: skip
@@ -35,32 +33,18 @@ _UNKNOWN = "whether matrix products run in fp8 is not in the file: add workload.
 
 def prepared(settings: Settings, _: int | None = None) -> dict[str, object]:
     """The settings; those of the JSON that a run writes since 2026 with the names that TOML has for them."""
-    off = {key.rpartition(".")[0] for key in settings if _ADAPTERS.search(key) and not _is_on(settings, key)}
+    off = {key.rpartition(".")[0] for key in settings if _ADAPTERS.search(key) and not is_on(settings, key)}
     found = {key: value for key, value in settings.items() if key.rpartition(".")[0] not in off}
     if not any(key.startswith(_SPEC) for key in settings):
         return found
     found = {key: value for key, value in found.items() if not key.startswith(_SPEC)}
     layers = settings.get(f"{_SHAPES}layers", settings.get(f"{_SHAPES}n_layers"))
-    found |= {f"model.{key}": settings.get(f"{_SPEC}{key}") for key in ("name", "flavor")}
-    found |= {f"model.{key}": settings.get(f"{_SHAPES}{key}") for key in ("dim", "vocab_size")}
     found["model.n_layers"] = len(layers) if isinstance(layers, list) else layers
-    if titan.REMAT not in settings:
-        said = [key for key in settings if key.startswith(f"{_RECOMPUTATION}.")]
-        operations = {titan.REMAT: "selective", titan.REMAT_OPTION: "op"}
-        whole = {titan.REMAT: "memory_budget" if _BUDGET in said else "full" if said else "none"}
-        found |= operations if _FORCED in said and _BUDGET not in said else whole
-    elif titan.REMAT_OPTION not in settings:
-        found[titan.REMAT_OPTION] = "op"
     groups = settings.get(_GROUPS)
     last = groups[-1] if isinstance(groups, list) and groups else None
     if isinstance(last, dict) and "optimizer_name" in last:
         found["optimizer.name"] = last["optimizer_name"]
-    return found | {PYTHON: True}
-
-
-def refusals(settings: Settings, asked: Mapping[str, Any]) -> Iterator[str]:
-    """What torchtitan refuses."""
-    return refused(asked["plan"], settings)
+    return found
 
 
 def written(settings: Settings, asked: Mapping[str, Any], wanted: Mapping[str, str]) -> dict[str, str]:
@@ -77,18 +61,10 @@ def lines(_: Spec, changed: Mapping[str, str], current: Settings) -> str:
 
 
 def workload(settings: Settings) -> dict[str, object]:
-    """Precision, the kernel of attention, and what is compiled."""
+    """The kernel of attention."""
     variant = VARIANT.search(str(settings.get("model.flavor") or ""))
     kernel = attention_backend(settings) or (variant and variant[1])
-    found: dict[str, object] = {
-        "precision": _precision(settings),
-        "attention": _KERNELS.get(str(kernel), "flash"),
-        "compiled": _compiles(settings, "model"),
-        "compiled_loss": _compiles(settings, "loss"),
-    }
-    if settings.get("optimizer.implementation") == _MOMENTS:
-        found |= {"first_moment_precision": "bf16", "second_moment_precision": "bf16"}
-    return found
+    return {"attention": _KERNELS.get(str(kernel), "flash")}
 
 
 def of_plan(settings: Settings, plan: Plan | None, model: Architecture | None, *_: object) -> dict[str, Any]:
@@ -96,11 +72,11 @@ def of_plan(settings: Settings, plan: Plan | None, model: Architecture | None, *
     sharded = plan is not None and plan.degree("data") * plan.degree("expert") > 1
     split = plan is not None and plan.degree("model") > 1
     rings = {} if plan and plan.degree("seq") > 1 else {"context_parallel": None}
-    overlaps = any(_is_on(settings, f"{section}.{_OVERLAPS}") for section in ("parallelism", "experimental"))
+    overlaps = any(is_on(settings, f"{section}.{_OVERLAPS}") for section in ("parallelism", "experimental"))
     return rings | {
         "zero_stage": 3 if sharded else None,
         "sequence_parallel": split,
-        "overlaps_tensor": overlaps and _compiles(settings, "model") if split else None,
+        "overlaps_tensor": overlaps and field_of(titan.TABLE, "compiled", settings) if split else None,
         "experts_over": titan.experts_over(settings, model is not None and model.is_moe),
     }
 
@@ -111,7 +87,7 @@ _OVERLAPS = "enable_async_tensor_parallel"
 
 def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[str]:
     """What of the settings the plan says otherwise, or leaves open."""
-    if PYTHON in settings and _precision(settings) is None:
+    if PYTHON in settings and field_of(titan.TABLE, "precision", settings) is None:
         yield _UNKNOWN
     if own := own_settings(settings, of_shapes=False):
         yield f"not read, as no torchtitan has it: {own}"
@@ -120,30 +96,3 @@ def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[s
     over = titan.experts_over(settings) if plan else ()
     if plan is not None and (folded := tuple(axis for axis in over if plan.degree(axis) > 1)):
         yield f"experts lie over {settings[titan.EXPERT]} devices, here {Degrees.of(plan, folded).expert_axes}"
-
-
-def _precision(settings: Settings) -> str | None:
-    """Of matrix products; ``None`` where they may run in fp8 by the Python of a run, which its JSON does not tell."""
-    converters = " ".join(str(settings.get(key, "")) for key in ("model.converters", "model.converters.print"))
-    switches = (_is_on(settings, key) for key in spec("torchtitan").names["fp8"])
-    if "nvfp4" in converters:
-        return "fp4"
-    if "float8" in converters or "mx" in converters or any(switches) or settings.get("training.fp8_linear") is not None:
-        return "fp8"
-    if settings.get("training.mixed_precision_param") == "float32":
-        return "fp32"
-    return None if PYTHON in settings else "bf16"
-
-
-def _compiles(settings: Settings, component: str) -> bool:
-    """Whether a component is compiled: both are by default, ``model`` and ``loss``."""
-    enabled = settings.get("compile.enable", settings.get("training.compile"))
-    said = settings.get("compile.components")
-    return str(enabled).casefold() in _ON and (said is None or component in str(said))
-
-
-def _is_on(settings: Settings, key: str) -> bool:
-    return str(settings.get(key)).casefold() in _ON
-
-
-_ON = ("true", "yes", "1")
