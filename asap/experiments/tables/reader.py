@@ -274,7 +274,7 @@ def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:
     whole = tuple(f"{name}." for name in (*without_effect, *known))
     asked = {key for key in settings if key not in known | without_effect and not key.startswith((*beginnings, *whole))}
     listed = {name.partition(".")[0] for name in without_effect if "." in name}
-    missing = known - {*settings, *beginnings}
+    missing = known - {*beginnings}
     parts = {key: key.partition(".")[0] for key in asked if not nearest(key, missing)}
     own = sorted(
         {
