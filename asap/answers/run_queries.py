@@ -116,18 +116,14 @@ class Health(Query):
         found, measured = inquiry.judgement, current_step_time(study, inquiry.facts)
         if found is None:
             expected = inquiry.incumbent
+            missing = "No step was measured: give --step-time, or `ran now = 4.1s` in a chat."
             return HealthAnswer(
-                verdict="not known",
-                statement=None
-                if measured
-                else "No step was measured: give --step-time, or `ran now = 4.1s` in a chat.",
+                verdict="not known", statement=None if measured else missing,
                 measured=figure("now", "measured_step_time", measured),
                 expected=figure("now", "step_time", expected.step_time) if expected and not measured else None,
-                differs=None,
-                mfu=figure("now", "mfu", expected.mfu) if expected else None,
-                kpis=kpis_of(study),
-                warnings=study.warnings,
-            )
+                differs=None, mfu=figure("now", "mfu", expected.mfu) if expected else None,
+                kpis=kpis_of(study), warnings=study.warnings,
+            )  # fmt: skip
         kind = measured.provenance if measured else Provenance.MEASURED
         return HealthAnswer(
             verdict=_VERDICTS[found.verdict],

@@ -13,17 +13,9 @@ from asap.study.start import is_start
 from asap.study.study import Study
 
 SituationName = Literal[
-    "does_not_fit",
-    "may_not_fit",
-    "spare_memory",
-    "improvable",
-    "well_set",
-    "near_limit",
-    "no_profile",
-    "no_architecture",
-    "no_plan",
-    "unknown",
-]
+    "does_not_fit", "may_not_fit", "spare_memory", "improvable", "well_set", "near_limit", "no_profile",
+    "no_architecture", "no_plan", "unknown",
+]  # fmt: skip
 TOO_TIGHT: dict[SituationName, FitVerdict] = {"does_not_fit": "does not fit", "may_not_fit": "may not fit"}
 """Situations in which what runs needs too much HBM, in words."""
 SPARE = 0.25

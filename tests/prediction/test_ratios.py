@@ -6,22 +6,7 @@ from asap.diagnosis.facts import shares_of
 from asap.plans import Plan
 from asap.plans.enumeration import enumerate_plans
 from asap.plans.validity import Constraints
-from asap.prediction.profile_ratios import (
-    ACTIVATION_AXES,
-    SPREAD,
-    WEIGHT_AXES,
-    MeasuredSplit,
-    activations,
-    axes_behind,
-    doublings,
-    exposed_under,
-    hbm_ratio,
-    predict_from_profile,
-    spread,
-    unmeasured_axes,
-    urgent_share,
-    weights,
-)
+from asap.prediction import profile_ratios as ratios
 from asap.profiles import Kpis, Operation, Profile
 
 PLANS = enumerate_plans(Constraints(devices_per_slice=64, slices=1), ("replica", "data", "seq", "model"))
@@ -40,7 +25,7 @@ RUN = run(op(0.5, "compute"), op(0.2, "hbm"), op(0.2, "unknown", "all-reduce"), 
 
 
 def predict(plan, incumbent, profile=RUN):
-    return predict_from_profile(plan, incumbent, profile, MeasuredSplit.of(profile, shares_of(profile)))
+    return ratios.predict_from_profile(plan, incumbent, profile, ratios.MeasuredSplit.of(profile, shares_of(profile)))
 
 
 @given(plans)
@@ -66,68 +51,68 @@ def test_a_run_of_compute_alone_does_not_change(plan, incumbent):
 
 @given(plans, plans)
 def test_distance_is_symmetric_and_nought_to_the_plan_itself(plan, incumbent):
-    assert doublings(plan, incumbent) == pytest.approx(doublings(incumbent, plan))
-    assert (doublings(plan, incumbent) == 0) == (plan == incumbent)
+    assert ratios.doublings(plan, incumbent) == pytest.approx(ratios.doublings(incumbent, plan))
+    assert (ratios.doublings(plan, incumbent) == 0) == (plan == incumbent)
 
 
 @given(st.floats(0, 8), st.floats(0, 8))
 def test_spread_grows_with_distance(near, far):
     near, far = sorted((near, far))
-    assert spread(near) <= spread(far)
-    assert spread(0) == 0
-    assert spread(1) == SPREAD[1]
+    assert ratios.spread(near) <= ratios.spread(far)
+    assert ratios.spread(0) == 0
+    assert ratios.spread(1) == ratios.SPREAD[1]
 
 
 def test_volumes_follow_the_degrees():
     base = Plan.parse("data=4 seq=4 model=4")
     halved, deeper = base.with_ici(data=8, model=2), base.with_ici(data=8, seq=2)
-    assert activations("model", halved) / activations("model", base) == pytest.approx(0.5 * 0.5 / 0.75)
-    assert weights("data", deeper) / weights("data", base) == pytest.approx((7 / 8) / (3 / 4))
-    assert activations("seq", base.with_ici(seq=1, data=16)) == 0
+    assert ratios.activations("model", halved) / ratios.activations("model", base) == pytest.approx(0.5 * 0.5 / 0.75)
+    assert ratios.weights("data", deeper) / ratios.weights("data", base) == pytest.approx((7 / 8) / (3 / 4))
+    assert ratios.activations("seq", base.with_ici(seq=1, data=16)) == 0
 
 
 @given(plans, st.dictionaries(st.sampled_from(["all-reduce", "all-gather", "reduce-scatter", None]), st.floats(0, 1)))
 def test_exposed_time_is_kept_under_the_same_plan(plan, measured):
     assume(plan.devices > 1)
-    assert exposed_under(plan, plan, measured).total == pytest.approx(sum(measured.values()))
+    assert ratios.exposed_under(plan, plan, measured).total == pytest.approx(sum(measured.values()))
 
 
 def test_an_axis_that_is_new_takes_time_like_those_that_carry_the_same():
     incumbent = Plan.parse("data=8 model=8")
-    exposed = exposed_under(Plan.parse("replica=8 model=8"), incumbent, {"all-gather": 1.0})
+    exposed = ratios.exposed_under(Plan.parse("replica=8 model=8"), incumbent, {"all-gather": 1.0})
     assert exposed.weights > 0
-    shrunk = exposed_under(Plan.parse("data=64"), incumbent, {"all-reduce": 1.0, "reduce-scatter": 1.0})
+    shrunk = ratios.exposed_under(Plan.parse("data=64"), incumbent, {"all-reduce": 1.0, "reduce-scatter": 1.0})
     assert shrunk.activations == 0
     assert shrunk.weights > 0
 
 
 def test_a_model_axis_cuts_the_hbm_traffic_of_weights():
-    assert hbm_ratio(Plan.parse("data=4 model=4"), Plan.parse("data=4 seq=4")) < 1
-    assert hbm_ratio(Plan.parse("data=8"), Plan.parse("data=8")) == 1
+    assert ratios.hbm_ratio(Plan.parse("data=4 model=4"), Plan.parse("data=4 seq=4")) < 1
+    assert ratios.hbm_ratio(Plan.parse("data=8"), Plan.parse("data=8")) == 1
 
 
 def test_collectives_are_ascribed_to_axes_that_are_used():
     full, without = Plan.parse("data=4 seq=4 model=4"), Plan.parse("data=4 seq=4")
-    assert axes_behind(ACTIVATION_AXES, "all-reduce", full) == ("model",)
-    assert axes_behind(ACTIVATION_AXES, "all-reduce", without) == ()
-    assert axes_behind(WEIGHT_AXES, "all-reduce", without) == ("seq",)
-    assert set(axes_behind(ACTIVATION_AXES, None, full)) == {"seq", "model"}
-    assert axes_behind(WEIGHT_AXES, "all-gather", Plan()) == ()
-    assert 0.5 < urgent_share() < 1
+    assert ratios.axes_behind(ratios.ACTIVATION_AXES, "all-reduce", full) == ("model",)
+    assert ratios.axes_behind(ratios.ACTIVATION_AXES, "all-reduce", without) == ()
+    assert ratios.axes_behind(ratios.WEIGHT_AXES, "all-reduce", without) == ("seq",)
+    assert set(ratios.axes_behind(ratios.ACTIVATION_AXES, None, full)) == {"seq", "model"}
+    assert ratios.axes_behind(ratios.WEIGHT_AXES, "all-gather", Plan()) == ()
+    assert 0.5 < ratios.urgent_share() < 1
 
 
 def test_collectives_without_operations_come_from_the_kpi():
-    split = MeasuredSplit.of(run(communication=0.25), shares_of(run()))
+    split = ratios.MeasuredSplit.of(run(communication=0.25), shares_of(run()))
     assert split.collectives == {None: 0.25}
     assert split.unchanged == pytest.approx(0.75)
 
 
 @given(plans, plans)
 def test_what_an_added_axis_moves_was_measured_on_another_axis(plan, incumbent):
-    measured = MeasuredSplit.of(RUN, shares_of(RUN)).collectives
+    measured = ratios.MeasuredSplit.of(RUN, shares_of(RUN)).collectives
     activations_ran = incumbent.degree("model") > 1 or incumbent.degree("seq") > 1
     weights_ran = incumbent.degree("data") > 1 or incumbent.degree("replica") > 1
-    for axis in unmeasured_axes(plan, incumbent, measured):
+    for axis in ratios.unmeasured_axes(plan, incumbent, measured):
         assert plan.degree(axis) > incumbent.degree(axis) == 1
         assert not (activations_ran if axis in ("model", "seq") else weights_ran)
 
@@ -137,5 +122,5 @@ def test_traffic_that_was_not_measured_is_named():
         ("data=16 expert=4", "data=64", ("expert",)),
         ("data=4 model=4", "data=4 seq=4", ()),
     ):
-        measured = MeasuredSplit.of(RUN, shares_of(RUN)).collectives
-        assert unmeasured_axes(Plan.parse(plan), Plan.parse(incumbent), measured) == unmeasured
+        measured = ratios.MeasuredSplit.of(RUN, shares_of(RUN)).collectives
+        assert ratios.unmeasured_axes(Plan.parse(plan), Plan.parse(incumbent), measured) == unmeasured

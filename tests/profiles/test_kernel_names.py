@@ -6,18 +6,7 @@ from pathlib import Path
 import pytest
 from xspaces import TRAINING, Op, plane, serialised, tpu_profile
 
-from asap.profiles import read_profile
-from asap.profiles.collectives import (
-    base_name,
-    collective_of,
-    collective_of_kernel,
-    is_host_copy,
-    is_input,
-    opcode,
-    result_shape,
-    stated_collective,
-    work_of_kernel,
-)
+from asap.profiles import collectives, read_profile
 from asap.profiles.totals import totals_of
 from asap.profiles.xplane.planes import read_planes
 from tests.cases import cases
@@ -27,7 +16,7 @@ LEAST = 0.95
 
 
 def _label(name: str) -> str:
-    work = work_of_kernel(name)
+    work = collectives.work_of_kernel(name)
     return work.collective or ("collective" if work.work == "communication" else work.work)
 
 
@@ -39,7 +28,7 @@ def test_kernels_of_today_are_known_by_their_names():
 
 
 def test_a_name_that_nobody_knows_is_unknown():
-    assert work_of_kernel("kernel_7(float*)").work == "other"
+    assert collectives.work_of_kernel("kernel_7(float*)").work == "other"
 
 
 @pytest.mark.parametrize(
@@ -47,32 +36,35 @@ def test_a_name_that_nobody_knows_is_unknown():
     [("_allgather_base", "all-gather"), ("allreduce", "all-reduce"), ("all_to_allv", "all-to-all"), ("other", None)],
 )
 def test_what_pytorch_states_names_the_collective(stated, kind):
-    assert stated_collective(stated) == kind
+    assert collectives.stated_collective(stated) == kind
 
 
 @cases("name, category, expression, kind, waits")
 def test_collectives_are_recognised(name, category, expression, kind, waits):
-    assert collective_of(name, category, expression) == (kind, waits)
+    assert collectives.collective_of(name, category, expression) == (kind, waits)
 
 
 @cases("name, category, expression")
 def test_what_is_no_collective_is_left_alone(name, category, expression):
-    assert collective_of(name, category, expression) == (None, False)
+    assert collectives.collective_of(name, category, expression) == (None, False)
 
 
 def test_kernels_of_nccl_and_rccl():
-    assert collective_of_kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage)") == "all-reduce"
-    assert collective_of_kernel("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t") == "send-recv"
-    assert collective_of_kernel("rcclDevKernel_ReduceScatter_Sum_bf16") == "reduce-scatter"
-    assert collective_of_kernel("void AllReduceLikeButNot(float*)") is None
+    assert (
+        collectives.collective_of_kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage)")
+        == "all-reduce"
+    )
+    assert collectives.collective_of_kernel("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t") == "send-recv"
+    assert collectives.collective_of_kernel("rcclDevKernel_ReduceScatter_Sum_bf16") == "reduce-scatter"
+    assert collectives.collective_of_kernel("void AllReduceLikeButNot(float*)") is None
 
 
 def test_parts_of_an_instruction():
     copy = "%c.4 = (f32[5,8]{1,0:T(8,128)S(5)}, u32[]{:S(2)}) copy-start(f32[5,8]{1,0:T(8,128)} %a), cross_program=1"
-    assert result_shape(copy) == "(f32[5,8]{1,0:T(8,128)S(5)}, u32[]{:S(2)})"
-    assert (opcode(copy), opcode("")) == ("copy-start", "")
-    assert base_name("%all-gather.5.remat") == "all-gather"
-    assert result_shape("no instruction") is None
+    assert collectives.result_shape(copy) == "(f32[5,8]{1,0:T(8,128)S(5)}, u32[]{:S(2)})"
+    assert (collectives.opcode(copy), collectives.opcode("")) == ("copy-start", "")
+    assert collectives.base_name("%all-gather.5.remat") == "all-gather"
+    assert collectives.result_shape("no instruction") is None
 
 
 HOST, DEVICE = "f32[8]{0:T(256)S(5)}", "f32[8]{0:T(256)}"
@@ -80,18 +72,18 @@ HOST, DEVICE = "f32[8]{0:T(256)S(5)}", "f32[8]{0:T(256)}"
 
 @cases("category, expression")
 def test_copies_with_host_memory(category, expression):
-    assert is_host_copy(category, expression)
+    assert collectives.is_host_copy(category, expression)
 
 
 @cases("category, expression")
 def test_what_is_no_copy_with_host_memory(category, expression):
-    assert not is_host_copy(category, expression)
+    assert not collectives.is_host_copy(category, expression)
 
 
 def test_input_is_not_a_copy():
-    assert is_input("infeed")
-    assert is_input("sparsecorev0 infeed wait")
-    assert not is_input("host send")
+    assert collectives.is_input("infeed")
+    assert collectives.is_input("sparsecorev0 infeed wait")
+    assert not collectives.is_input("host send")
 
 
 def test_a_copy_with_the_host_counts_against_the_link_and_not_against_hbm(write):

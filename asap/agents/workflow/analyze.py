@@ -108,8 +108,7 @@ def analyze(
         study = studies.recorded(study.experiment.id, facts)
         if compile_options is not None:
             verdicts = _compile(studies, study, compile_options, progress)
-            note = {"event": _EVENT, "choice": compile_options.to_record(), "verdicts": verdicts}
-            worklog.append(Kind.NOTE, note)
+            worklog.append(Kind.NOTE, {"event": _EVENT, "choice": compile_options.to_record(), "verdicts": verdicts})
         analysis, failure = _analyze(studies, study, settings, worklog, progress)
     except KeyboardInterrupt:
         worklog.append(Kind.NOTE, {"event": INTERRUPTED})

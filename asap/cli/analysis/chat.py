@@ -80,12 +80,9 @@ def continue_chat(session: str, settings: "Settings") -> None:
 
 
 def _discuss(
-    conversation: "Conversation",
-    settings: "Settings",
-    target: str,
-    how: "RunCommand | None" = None,
+    conversation: "Conversation", settings: "Settings", target: str, how: "RunCommand | None" = None,
     said: Sequence[str] = (),
-) -> None:
+) -> None:  # fmt: skip
     from asap.chat.chat import Chat
 
     interactive = sys.stdin.isatty()

@@ -276,13 +276,8 @@ def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:
     listed = {name.partition(".")[0] for name in without_effect if "." in name}
     missing = known - {*beginnings}
     parts = {key: key.partition(".")[0] for key in asked if not nearest(key, missing)}
-    own = sorted(
-        {
-            key if part in listed else part
-            for key, part in parts.items()
-            if part in listed - known or part not in sections
-        }
-    )
+    foreign = ((key, part) for key, part in parts.items() if part in listed - known or part not in sections)
+    own = sorted({key if part in listed else part for key, part in foreign})
     shown = ", ".join(plain(key, 40) for key in own[:_MOST])
     unread = (_UNREAD.format(spec.name, shown),) if own and without_effect else ()
     return (*near_misses(asked, missing), *unread)
