@@ -86,7 +86,8 @@ def _discuss(
     from asap.chat.chat import Chat
 
     interactive = sys.stdin.isatty()
-    if interactive or conversation.evidence or tuple(said) != conversation.stated:
+    changed = [one for one in conversation.stated if not one.startswith("--") and one not in said]
+    if interactive or conversation.evidence or changed:
         for line in conversation.opening(target):
             warn(line)
     origin = "typed" if interactive else "piped"
