@@ -45,15 +45,18 @@ def judge_study(study: Study) -> Judgement | None:
 
 def judge_memory(study: Study) -> Judgement | None:
     """Judge that the plan that runs died out of memory, or that it ran; ``None`` where neither is known, or where the
-    model agrees."""
+    model agrees. What died after steps were measured fits by itself: something else took the memory."""
     run, outcomes = run_of(study), {one.plan: one for one in outcomes_of(study)}
     outcome = outcomes.get(study.plan) if study.plan is not None else None
     now = predicted(run) if run is not None and outcome is not None else None
     memory = now.memory if now is not None else None
-    if run is None or outcome is None or memory is None or not is_unexplained(outcome, memory):
+    if run is None or outcome is None or memory is None:
         return None
     died, ending = not outcome.fitted, study.experiment.observed.ending if study.experiment.observed else None
-    weighed = _weighed(run, memory, ending, died)
+    stepped = died and study.profile is not None and study.profile.kpis.step_time_s is not None
+    if not (is_unexplained(outcome, memory) or (stepped and memory.fits)):
+        return None
+    weighed = _weighed(run, memory, ending or (Ending(kind="out_of_memory") if stepped else None), died)
     total = sum(weight for weight, _ in weighed)
     causes = tuple(
         Cause(

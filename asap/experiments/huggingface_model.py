@@ -4,7 +4,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -13,7 +13,7 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import whole_number
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Document, validated
+from asap.experiments.files.documents import Document, find_named, validated
 from asap.experiments.shell import has_substitution
 from asap.models import Architecture, find_architecture
 from asap.models.architecture import SHAPES
@@ -229,6 +229,17 @@ def name_at_end(named: str) -> str | None:
     open, too."""
     name = named.rstrip("/").rpartition("/")[2] if has_substitution(named) else named
     return None if has_substitution(name) or not name else name
+
+
+def model_named_in(path: Path, name: str) -> tuple[Architecture, tuple[str, ...]]:
+    """The architecture of a folder that a file names, by the ``config.json`` in it, else of the name alone; raises
+    like :func:`read_huggingface` and :func:`read_named_model`."""
+    found = find_named(f"{name.rstrip('/')}/config.json", path)
+    if found is None or found.path.parent.name != PurePosixPath(name).name:
+        return read_named_model(name)
+    read = read_huggingface(found.document(), Experiment(id="model"))
+    assert read.model is not None
+    return read.model.model_copy(update={"name": plain(name, 120)}), read.notes
 
 
 def read_named_model(name: str) -> tuple[Architecture, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, named_document, parse_document
-from asap.experiments.huggingface_model import name_at_end, read_named_model
+from asap.experiments.huggingface_model import model_named_in, name_at_end
 from asap.experiments.remarks import table_notes
 from asap.experiments.shell import check_made, has_substitution, options
 from asap.stacks.accelerate import stack as accelerate
@@ -125,12 +125,12 @@ def settled(stated: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None or stated[key] is None}
 
 
-def with_model(arguments: StackSettings, experiment: Experiment) -> Experiment:
+def with_model(arguments: StackSettings, path: Path, experiment: Experiment) -> Experiment:
     """``experiment`` with the model that the arguments name, where none is said."""
     name = next((arguments.text(key) for key in _MODEL if key in arguments), None)
     if name is None or experiment.model is not None:
         return experiment
-    model, notes = read_named_model(name)
+    model, notes = model_named_in(path, name)
     return experiment.knowing(*notes, model=model)
 
 

@@ -135,7 +135,7 @@ def read_program(program: Program, overrides: Iterable[str], experiment: Experim
             by_deepspeed, settings = True, settings.overridden({KIND: "DEEPSPEED", inline.IN_FILE: named})
     elif kind not in ("FSDP", "DEEPSPEED"):
         raise settings.wrong(KIND, f"FSDP, DEEPSPEED or {_REPLICATED[0]}: others are not read")
-    run = _Run(program, said, settings, unsaid, with_model(said, experiment))
+    run = _Run(program, said, settings, unsaid, with_model(said, path, experiment))
     read = run.under_deepspeed(rest) if by_deepspeed else run.under_accelerate()
     undecided = sorted(unsaid.keys() & ARGUMENTS)
     variables = dict.fromkeys(plain(name, 40) for key in undecided if (name := open_variable(unsaid[key])))

@@ -9,7 +9,7 @@ from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, validated
-from asap.experiments.huggingface_model import NO_MODEL, name_at_end, read_huggingface, read_named_model
+from asap.experiments.huggingface_model import NO_MODEL, model_named_in, name_at_end, read_huggingface, read_named_model
 from asap.models import Architecture, find_architecture
 from asap.models.architecture import SHAPES
 from asap.models.catalogue import find_base
@@ -79,7 +79,7 @@ def _shaped_or_named(spec: Spec, settings: StackSettings, path: Path, experiment
     said = own.model_name(said) if said and own is not None and hasattr(own, "model_name") else said
     if not said or (name := name_at_end(said)) is None:
         return experiment if experiment.model else experiment.knowing(f"{NO_MODEL}{spec.model.beside}")
-    found, notes = read_named_model(name)
+    found, notes = model_named_in(path, name)
     source = settings.source(spec.model.name.key(settings)) if spec.model.name else ""
     return experiment.knowing(*notes, model=found, provenance={"model": source})
 

@@ -19,7 +19,7 @@ Vector = NDArray[np.float64]
 SHARED = 0.39
 """Share of the variance that plans of one run have in common: 675 published peaks in 60 groups of one source, model and
 number of devices have a variance of 0.0446 inside of their groups, of 0.0728 in all."""
-UNLIKE, WIDER = 0.05, 6.0
+UNLIKE, WIDER = 0.05, 4.0
 """Share of runs that are not as on record (another batch, no recomputation, other processes), and how many times as
 wide the shared miss is of those: a judgement. It counts where a run died that was all but sure to fit."""
 ACCIDENTS = 0.01
