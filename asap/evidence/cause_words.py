@@ -26,13 +26,9 @@ def sentence(variant: Variant, run: Run) -> str:
     work, rate = run.workload, run.hardware.chip.network.bandwidth
     return _table()[variant.cause]["statement"].format(
         nodes="slices" if run.hardware.chip.kind == "tpu" else "nodes",
-        rate=format_rate(variant.size, "B"),
-        usual=format_rate(rate, "B"),
-        size=significant(variant.size, 2),
-        count=exact(round(variant.size)),
-        seconds=format_seconds(variant.size),
-        sequence=f"{work.sequence_length or 0:,}",
-        batch=f"{work.global_batch or 0:,}",
+        rate=format_rate(variant.size, "B"), usual=format_rate(rate, "B"), size=significant(variant.size, 2),
+        count=exact(round(variant.size)), seconds=format_seconds(variant.size),
+        sequence=f"{work.sequence_length or 0:,}", batch=f"{work.global_batch or 0:,}",
         precision=variant.run.workload.precision,
         stated=work.precision or "bf16",
         remat=run.plan.remat,
@@ -40,7 +36,7 @@ def sentence(variant: Variant, run: Run) -> str:
         passes=f"{passes_of_experts(run):,}",
         settings=" or ".join(run.unmodelled[:2]),
         gathered=", and ZeRO-3 gathers their weights one by one" if work.zero_stage == 3 else "",
-    )
+    )  # fmt: skip
 
 
 def _counting(variant: Variant, run: Run) -> str:

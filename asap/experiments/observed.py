@@ -189,15 +189,11 @@ def step_times(times: Sequence[tuple[int | None, float]]) -> StepTimes:
     slow = sorted((one for one in behind if one[1] > SLOW * usual), key=lambda one: -one[1])
     steady = [seconds for _, seconds in behind if seconds <= SLOW * usual]
     return StepTimes(
-        median=median(steady),
-        least=min(steady),
-        most=max(steady),
-        deviation=pstdev(steady),
-        steps=len(steady),
+        median=median(steady), least=min(steady), most=max(steady), deviation=pstdev(steady), steps=len(steady),
         left_out=len(times) - len(behind),
         slow=tuple(SlowStep(step=step, seconds=seconds) for step, seconds in slow[:_MOST_SLOW]),
         slow_steps=len(slow),
-    )
+    )  # fmt: skip
 
 
 def steady_count(times: Sequence[tuple[int | None, float]]) -> int:

@@ -179,19 +179,11 @@ def reading_of(found: Scan, path: Path) -> LogReading:
         notes.append(f"one in {found.thinned} steps is read, as there are very many")
     batches = [batch for one in steps if (batch := number(one[1].get("global_batch", "")))]  # some runs ramp it up
     reading = LogReading(
-        schema="asap.log/1",
-        file=path.name,
-        stack=_stack(found, blocks),
-        blocks=blocks,
-        statements=statements,
-        hardware=hardware_of(found, statements, memory_bytes),
-        figures=figures,
+        schema="asap.log/1", file=path.name, stack=_stack(found, blocks), blocks=blocks, statements=statements,
+        hardware=hardware_of(found, statements, memory_bytes), figures=figures,
         global_batch_of_steps=int(batches[-1]) if batches else None,
-        ending=ending,
-        runs=len(cuts) + 1,
-        lines=found.lines,
-        notes=tuple(notes),
-    )
+        ending=ending, runs=len(cuts) + 1, lines=found.lines, notes=tuple(notes),
+    )  # fmt: skip
     said = settings_of(reading)
     tokens = said.global_batch * said.sequence if said.global_batch and said.sequence else None
     clock = figures.get("step_by_clock") if blocks or said.model_dump(exclude_none=True) else None
