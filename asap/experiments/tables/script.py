@@ -158,7 +158,8 @@ def _document(spec: Spec, named: str, started: Start) -> Document | None:
         shown = below if has_substitution(below) else named
         raise missing(f"starts {spec.name} with", shown, path, "; ".join(filter(None, (_BESIDE, spec.prints))))
     document = found.document() if found.path.suffix in _FILES else None
-    known = document is not None and (found.path.suffix == ".toml" or score(spec.files, dotted(document.values)))
+    said = {plain_name(spec, key): value for key, value in dotted(document.values if document else {}).items()}
+    known = document is not None and (found.path.suffix == ".toml" or score(spec.files, said))
     if document is None or (spec.files.needs and not known):
         reason = f"starts {plain(named, 80)}, settings of {spec.name} of a kind that is not read"
         raise ConfigError(reason, where=f"{path}:{start.line}", hint=spec.prints or None)
