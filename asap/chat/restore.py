@@ -22,6 +22,7 @@ from asap.sharding_memory.analyses import (
     latest_session,
     opened_experiment,
     opened_preferences,
+    opening_index,
     stated_beside,
 )
 from asap.study.open_study import experiment_id, opened_path, reopen_study
@@ -83,7 +84,7 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
     study = replace(reopen_study(experiment, store), preferences=preferences)
     inquiry, time = Inquiry(study, store, tuple(known), known), f"{records[index].time:%Y-%m-%d %H:%M} UTC"
     conversation = Conversation(session, inquiry, compile_options, time, stated_beside(records[:index]))
-    for record in records[index:]:
+    for record in records[opening_index(records[:index]) or 0 :]:
         with readable(session):
             _replay(record, conversation)
     return conversation

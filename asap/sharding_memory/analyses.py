@@ -70,10 +70,13 @@ def latest_session(experiment: str, path: str | None = None, said: Sequence[str]
 
 
 _OF_RUN = ("model", "workload", "hardware", "plan")
+_OF_USER = ("typed", "piped", "session")
+"""Where what a user puts on record comes from; what a tool of an agent was told holds for its session alone."""
 
 
 def standing_facts(experiment: Experiment, path: str | None, said: Sequence[str] = ()) -> tuple[StatedFact, ...]:
-    """What was stated in the latest session of a run, and not taken back; nothing where the run has changed since.
+    """What its user put on record in the latest session of a run, and did not take back; nothing where the run has
+    changed since.
 
     Args:
         experiment: its record.
@@ -94,7 +97,7 @@ def standing_facts(experiment: Experiment, path: str | None, said: Sequence[str]
             elif fields.get("event") == RETRACTION:
                 gone = StatedFact.model_validate(fields["fact"])
                 facts = [fact for fact in facts if fact != gone]
-    return tuple(facts)
+    return tuple(fact for fact in facts if fact.origin in _OF_USER)
 
 
 def analysis_index(records: Sequence[Record], experiment: str | None = None) -> int | None:
@@ -132,6 +135,11 @@ def stated_beside(records: Sequence[Record]) -> tuple[str, ...]:
     return tuple(map(str, _opened(records).get("stated", ())))
 
 
+def opening_index(records: Sequence[Record]) -> int | None:
+    """Where an experiment was opened last."""
+    notes = ((n, r) for n, r in enumerate(records) if r.kind is Kind.NOTE)
+    return max((n for n, r in notes if r.fields.get("event") == "opened"), default=None)
+
+
 def _opened(records: Sequence[Record]) -> Mapping[str, Any]:
-    notes = (r.fields for r in reversed(records) if r.kind is Kind.NOTE and r.fields.get("event") == "opened")
-    return next(notes, {})
+    return {} if (at := opening_index(records)) is None else records[at].fields

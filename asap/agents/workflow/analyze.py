@@ -68,7 +68,7 @@ def analyze(
     progress: Callable[[str], None] = lambda stage: None,
     compile_options: CompileOptions | None = None,
     preferences: Preferences = NO_PREFERENCES,
-    facts: Sequence[StatedFact] | None = None,
+    facts: Sequence[StatedFact] | None = (),
 ) -> AnalysisOutcome:
     """Have the agents analyse an experiment.
 
@@ -84,7 +84,7 @@ def analyze(
         compile_options: how to compile the baseline and the best plans with the TPU compiler; by default nothing is
             compiled.
         preferences: what the user asks beside the record.
-        facts: on record from the beginning; by default those of the run's latest session.
+        facts: on record from the beginning; ``None``: those that its user put on record in the run's latest session.
 
     Raises:
         UsageError: no such model is known, or it lacks its key, its extra or its address.
@@ -104,6 +104,8 @@ def analyze(
         path, said = opened_path(target, store), said_of(stated, overrides)
         facts = standing_facts(study.experiment, path, said) if facts is None else facts
         worklog.append(Kind.NOTE, _opened(study, path, said))
+        for fact in facts:
+            worklog.append(Kind.NOTE, {"event": EVIDENCE, "evidence": fact.model_dump(mode="json")})
         studies.add(noting(study, facts, target) if facts else study)
         study = studies.recorded(study.experiment.id, facts)
         if compile_options is not None:
@@ -117,8 +119,6 @@ def analyze(
         worklog.append(Kind.ERROR, {"where": "analysis", "type": type(error).__name__, "message": str(error)})
         raise
     worklog.append(Kind.RESULT, {"node": "analysis", "output": analysis.model_dump(mode="json", by_alias=True)})
-    for fact in facts:
-        worklog.append(Kind.NOTE, {"event": EVIDENCE, "evidence": fact.model_dump(mode="json")})
     return AnalysisOutcome(study.experiment, analysis, worklog.failed, failure)
 
 

@@ -86,6 +86,7 @@ def analyze(
             preferences=read_preferences(allow or [], steps_to_go, prices),
             settings=settings,
             session=session,
+            facts=None,
             progress=show,
             compile_options=options if verify or python or not options.is_reference else None,
         )

@@ -49,7 +49,7 @@ def report(
             settings = read_settings(model="builtin/planner")
             stored = analyze(
                 experiment, store=store, stated=stated, overrides=overrides or (),
-                settings=settings, progress=show,
+                settings=settings, progress=show, facts=None,
             ).stored  # fmt: skip
     else:
         stored = stored_analysis(found)
