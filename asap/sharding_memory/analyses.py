@@ -85,19 +85,24 @@ def standing_facts(experiment: Experiment, path: str | None, said: Sequence[str]
     """
     session = latest_session(experiment.id, path, said)
     records = read_session(session) if session else []
-    with readable(session or ""):
+    with suppress(BadInputError), readable(session or ""):
         before = Experiment.model_validate(opened_experiment(records)) if records else None
-        if before is None or any(getattr(before, part) != getattr(experiment, part) for part in _OF_RUN):
-            return ()
-        facts: list[StatedFact] = []
-        for fields in (record.fields for record in records if record.kind is Kind.NOTE):
-            if fields.get("event") == EVIDENCE:
-                new = StatedFact.model_validate(fields["evidence"])
-                facts = [*(old for old in facts if not new.supersedes(old)), new]
-            elif fields.get("event") == RETRACTION:
-                gone = StatedFact.model_validate(fields["fact"])
-                facts = [fact for fact in facts if fact != gone]
-    return tuple(fact for fact in facts if fact.origin in _OF_USER)
+        if before is not None and all(getattr(before, part) == getattr(experiment, part) for part in _OF_RUN):
+            return tuple(fact for fact in _facts(records[opening_index(records) or 0 :]) if fact.origin in _OF_USER)
+    return ()
+
+
+def _facts(records: Sequence[Record]) -> list[StatedFact]:
+    """What was put on record and not taken back."""
+    facts: list[StatedFact] = []
+    for fields in (record.fields for record in records if record.kind is Kind.NOTE):
+        if fields.get("event") == EVIDENCE:
+            new = StatedFact.model_validate(fields["evidence"])
+            facts = [*(old for old in facts if not new.supersedes(old)), new]
+        elif fields.get("event") == RETRACTION:
+            gone = StatedFact.model_validate(fields["fact"])
+            facts = [fact for fact in facts if fact != gone]
+    return facts
 
 
 def analysis_index(records: Sequence[Record], experiment: str | None = None) -> int | None:

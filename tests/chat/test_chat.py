@@ -104,7 +104,7 @@ def test_a_chat_goes_on_with_what_was_stated_and_says_which_analysis_that_is(hom
     opening = " ".join(again.opening("train.yml"))
     assert "asap analyze train.yml --hardware v5e-64 analyses it again. On record, 1:" in opening
     anew = analyze(str(file), store=store, stated=here, facts=None)
-    assert any(note.startswith("on record from an earlier chat: ") for note in anew.experiment.notes)
+    assert anew.analysis.warnings[0].startswith("on record from an earlier chat: ")
     assert first.evidence[0].plan not in [one.plan for one in anew.analysis.proposals]
     assert open_conversation(str(file), store, session=anew.analysis.session).evidence == again.evidence
 

@@ -124,8 +124,8 @@ def analyze(
 
 def noting(study: Study, facts: Sequence[StatedFact], target: str) -> Study:
     """A study that says which facts of an earlier session hold for it."""
-    note = f"on record from an earlier chat: {'; '.join(map(str, facts))} (forget 1, in asap chat {target})"
-    return replace(study, experiment=study.experiment.knowing(note))
+    note = f"on record from an earlier chat: {'; '.join(map(str, facts))} (asap chat {target}: forget 1 takes it back)"
+    return replace(study, experiment=study.experiment.knowing(first=(note,)), warnings=(note, *study.warnings))
 
 
 def _opened(study: Study, path: str | None, said: list[str]) -> dict[str, Any]:
