@@ -4,7 +4,7 @@ A quantity is a number beside the noun that it counts; nothing is read from the 
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -83,8 +83,6 @@ _SWITCHES = {
     ),
 }
 """Settings of a plan that words switch off and on."""
-_ACTS = {"offloading", "offloaded", "recomputing", "checkpointing"}
-"""Words that suppose a setting where a line asks whether something fits."""
 _OFF, _ON, _SWITCH = (
     {"disable", "disabled", "without", "drop"},
     {"enable", "enabled"},
@@ -126,7 +124,7 @@ class Slots:
         precision: named last.
         optimizer: named last.
         switched: settings of a plan that are switched off or on, as a plan says them.
-        supposed: those, and what a line that asks for a fit supposes.
+        supposed: those, and settings that are only named, which a line that asks for a fit supposes.
         setting: one beside every plan, by its name.
         operations: words that look like the name of an operation.
         masked: the line with placeholders in place of all that.
@@ -201,7 +199,7 @@ def read_slots(text: str) -> Slots:
         optimizer=next((word for word in reversed(words) if word in _OPTIMIZERS), None),
         remat=_policy(words),
         switched=tuple(dict.fromkeys(_switched(words))),
-        supposed=tuple(dict.fromkeys(_switched(words, _ACTS))),
+        supposed=tuple(dict.fromkeys(_switched(words, named=True))),
         setting=_setting(text),
         operations=operations,
         masked=_masked(text, spans),
@@ -304,7 +302,7 @@ def _policy(words: list[str]) -> str | None:
     return next((word for at in places for word in words[max(at - 2, 0) : at + 4] if word in _POLICIES), None)
 
 
-def _switched(words: list[str], acts: Collection[str] = ()) -> Iterator[str]:
+def _switched(words: list[str], named: bool = False) -> Iterator[str]:
     for at, word in enumerate(words):
         near = {*words[max(at - _BACK, 0) : at + _BACK]}
         off, on = (
@@ -312,7 +310,7 @@ def _switched(words: list[str], acts: Collection[str] = ()) -> Iterator[str]:
         )
         off |= "off" in words[at + 1 : at + _BACK]
         parallel = word != "sequence" or any(one.startswith("parallel") for one in words[at + 1 : at + 2])
-        if word in _SWITCHES and parallel and (off != on or (word in acts and not off)):
+        if word in _SWITCHES and parallel and (off != on or (named and not off)):
             setting, one = _SWITCHES[word][not off], "optimizer" in words and "parameters" not in words
             yield setting.partition("+")[0] if one else setting
 

@@ -36,7 +36,7 @@ _BLOCKING = "CUDA_LAUNCH_BLOCKING"
 _BASE = Path("base.yml")
 _SECTIONS = frozenset(("rl", "dpo", "lora", "student_overrides", "teacher_overrides"))
 """MaxText's settings that hold others."""
-_CONFIGURATIONS = (".yaml", ".yml", ".toml", ".json")
+CONFIGURATIONS = (".yaml", ".yml", ".toml", ".json")
 _ANYONES = {"model"}
 """A field of a record that files of many programs have."""
 _ONLY_MAXTEXT = frozenset(("per_device_batch_size", "max_target_length", "base_emb_dim"))
@@ -81,7 +81,7 @@ def read_untrusted(path: Path | None, overrides: Iterable[str], experiment: Expe
 def files_of_folder(folder: Path) -> list[Path]:
     """Launch scripts and configurations that lie in a folder."""
     files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
-    return [file for file in files if is_script(file) or file.suffix in _CONFIGURATIONS]
+    return [file for file in files if is_script(file) or file.suffix in CONFIGURATIONS]
 
 
 def read_folder(folder: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:

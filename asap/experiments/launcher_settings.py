@@ -11,7 +11,7 @@ from asap.core.text import plain
 from asap.experiments.accelerate.arguments import ARGUMENTS, is_setting
 from asap.experiments.accelerate.program import DEEPSPEED, Program, read_program
 from asap.experiments.accelerate.trainer_file import in_words_of_trainer
-from asap.experiments.configuration import read_settings
+from asap.experiments.configuration import CONFIGURATIONS, read_settings
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
 from asap.experiments.logs.values import scalar
@@ -21,7 +21,6 @@ from asap.stacks.spec import Spec, Word
 from asap.stacks.trainer.arguments import AUTO, SECTION, TRAINER_MICRO_BATCH
 
 _OURS, _SECTION = "asap.", f"{SECTION}."
-_FILES = (".json", ".toml", ".yaml", ".yml")
 _MISSPELT = 0.94
 """Likeness from which a word is taken for a misspelt setting."""
 
@@ -75,7 +74,7 @@ def with_launcher_settings(experiment: Experiment, changed: Mapping[str, str]) -
         InsufficientEvidenceError: its settings alone do not give the record again, as other files say the rest.
         ConfigError: the launcher would refuse them, or what they say is not modelled.
     """
-    if named := next((value for value in changed.values() if Path(value).suffix in _FILES), None):
+    if named := next((value for value in changed.values() if Path(value).suffix in CONFIGURATIONS), None):
         raise InsufficientEvidenceError(
             "names a file, which is not read here", where=plain(named, 60), hint="asap analyze FILE KEY=VALUE",
         )  # fmt: skip

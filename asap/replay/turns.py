@@ -9,7 +9,7 @@ from asap.agents.llm.usage import EVENT as USAGE
 from asap.agents.workflow.analyze import recorded_compile_options
 from asap.chat.language import parse
 from asap.compiler.programs.options import CompileOptions
-from asap.evidence.fact import EVIDENCE, ORIGINS, RETRACTION, Origin, StatedFact
+from asap.evidence.fact import EVIDENCE, ORIGINS, RETRACTION, Origin, StatedFact, recorded_facts
 from asap.experiments import Experiment
 from asap.sharding_memory import INTERRUPTED, Kind, Record
 from asap.sharding_memory.analyses import opened_experiment, opened_preferences
@@ -49,8 +49,7 @@ class RecordedTurn:
     @property
     def facts(self) -> tuple[StatedFact, ...]:
         """What was on record when it began, if this turn was an analysis."""
-        notes = (r.fields for r in self.records if r.fields.get("event") == EVIDENCE)
-        return tuple(StatedFact.model_validate(fields["evidence"]) for fields in notes)
+        return tuple(recorded_facts(record.fields for record in self.records if record.kind is Kind.NOTE))
 
     @property
     def has_result(self) -> bool:

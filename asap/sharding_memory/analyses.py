@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from asap.core.errors import BadInputError, NotFoundError
-from asap.evidence.fact import EVIDENCE, RETRACTION, StatedFact
+from asap.evidence.fact import StatedFact, recorded_facts
 from asap.experiments import Experiment
 from asap.reports.analysis import Analysis
 from asap.sharding_memory.record import Kind, Record
@@ -88,21 +88,9 @@ def standing_facts(experiment: Experiment, path: str | None, said: Sequence[str]
     with suppress(BadInputError), readable(session or ""):
         before = Experiment.model_validate(opened_experiment(records)) if records else None
         if before is not None and all(getattr(before, part) == getattr(experiment, part) for part in _OF_RUN):
-            return tuple(fact for fact in _facts(records[opening_index(records) or 0 :]) if fact.origin in _OF_USER)
+            notes = (one.fields for one in records[opening_index(records) or 0 :] if one.kind is Kind.NOTE)
+            return tuple(fact for fact in recorded_facts(notes) if fact.origin in _OF_USER)
     return ()
-
-
-def _facts(records: Sequence[Record]) -> list[StatedFact]:
-    """What was put on record and not taken back."""
-    facts: list[StatedFact] = []
-    for fields in (record.fields for record in records if record.kind is Kind.NOTE):
-        if fields.get("event") == EVIDENCE:
-            new = StatedFact.model_validate(fields["evidence"])
-            facts = [*(old for old in facts if not new.supersedes(old)), new]
-        elif fields.get("event") == RETRACTION:
-            gone = StatedFact.model_validate(fields["fact"])
-            facts = [fact for fact in facts if fact != gone]
-    return facts
 
 
 def analysis_index(records: Sequence[Record], experiment: str | None = None) -> int | None:

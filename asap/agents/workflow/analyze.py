@@ -106,7 +106,7 @@ def analyze(
         worklog.append(Kind.NOTE, _opened(study, path, said))
         for fact in facts:
             worklog.append(Kind.NOTE, {"event": EVIDENCE, "evidence": fact.model_dump(mode="json")})
-        studies.add(noting(study, facts, target) if facts else study)
+        studies.add(note_facts(study, facts, target) if facts else study)
         study = studies.recorded(study.experiment.id, facts)
         if compile_options is not None:
             verdicts = _compile(studies, study, compile_options, progress)
@@ -122,7 +122,7 @@ def analyze(
     return AnalysisOutcome(study.experiment, analysis, worklog.failed, failure)
 
 
-def noting(study: Study, facts: Sequence[StatedFact], target: str) -> Study:
+def note_facts(study: Study, facts: Sequence[StatedFact], target: str) -> Study:
     """A study that says which facts of an earlier session hold for it."""
     note = f"on record from an earlier chat: {'; '.join(map(str, facts))} (asap chat {target}: forget 1 takes it back)"
     return replace(study, experiment=study.experiment.knowing(first=(note,)), warnings=(note, *study.warnings))
