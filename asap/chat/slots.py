@@ -12,6 +12,7 @@ from typing import Literal
 from asap.answers.plan_names import ZERO
 from asap.core.numbers import as_setting
 from asap.hardware import find_chip
+from asap.knowledge.index.terms import stems
 from asap.levers.table import TRIALS
 from asap.plans.prose import plan_spans
 
@@ -83,11 +84,10 @@ _SWITCHES = {
     ),
 }
 """Settings of a plan that words switch off and on."""
-_OFF, _ON, _SWITCH = (
-    {"disable", "disabled", "without", "drop"},
-    {"enable", "enabled"},
-    {"turn", "turning", "switch", "switching"},
-)
+_OFF, _ON, _SWITCH = {"disabl", "without", "drop", "remov"}, {"enabl"}, {"turn", "switch"}
+"""Stems of the verbs that switch, ``turn`` and ``switch`` with the word beside them."""
+_INSTEAD = re.compile(r"\b(?:instead of|rather than|in place of|from)\s+[\w-]+", re.I)
+"""What a change replaces: ``bf16 instead of fp32`` names bf16."""
 _TOKEN = re.compile(
     r"micro[ _-]?batch(?:[ _]size)?\b|"
     r"v\d\w?-\d+\b|[a-z]\d{2,3}-\d+\b|tok(?:en)?s?/s|\d[\d,]*(?:\.\d+)?[kKM]?(?=(?:m?s|sec|gi?b|tflops?|x)?\b)(?!\.\d)|[#%$]|[^\W\d_][\w'/-]*(?:\.\d+)?",
@@ -170,7 +170,7 @@ def read_slots(text: str) -> Slots:
     text = text[:LONGEST]
     spans = [(start, end, str(plan), "zplan") for start, end, plan in plan_spans(text)]
     spans += [(*found.span(), f"zero={found['stage']}", found.group()) for found in ZERO.finditer(text)]
-    rates = list(_NETWORK.finditer(text))
+    rates, replaced = list(_NETWORK.finditer(text)), list(_INSTEAD.finditer(text))
     spans += [(*found.span(), "", "network") for found in rates]
     tokens = [
         _Token(match.group(), match.start(), match.end())
@@ -184,6 +184,7 @@ def read_slots(text: str) -> Slots:
     spans += [(start, end, rank, "zrank") for start, end, rank in _ranks(tokens, [span[:2] for span in spans])]
     spans += [(token.start, token.end, "now", token.word) for token in tokens if token.word in _NOW]
     words = [token.word for token in tokens]
+    chosen = [token.word for token in tokens if not any(token.start in range(*found.span()) for found in replaced)]
     hardware, spans_of_hardware = _hardware(tokens, counts)
     operations = tuple(token.text for token in tokens if re.fullmatch(r"[a-z][\w-]*\.\d+", token.word))
     spans += spans_of_hardware + [(token.start, token.end, "", "zop") for token in tokens if token.text in operations]
@@ -195,9 +196,9 @@ def read_slots(text: str) -> Slots:
         nouns=tuple(dict.fromkeys(_NOUNS[word] for word in words if word in _NOUNS)),
         hardware=hardware,
         network=_rate(rates[-1]) if rates else None,
-        precision=next((word for word in reversed(words) if word in _PRECISIONS), None),
-        optimizer=next((word for word in reversed(words) if word in _OPTIMIZERS), None),
-        remat=_policy(words),
+        precision=next((word for word in reversed(chosen) if word in _PRECISIONS), None),
+        optimizer=next((word for word in reversed(chosen) if word in _OPTIMIZERS), None),
+        remat=_policy(chosen),
         switched=tuple(dict.fromkeys(_switched(words))),
         supposed=tuple(dict.fromkeys(_switched(words, named=True))),
         setting=_setting(text),
@@ -304,7 +305,7 @@ def _policy(words: list[str]) -> str | None:
 
 def _switched(words: list[str], named: bool = False) -> Iterator[str]:
     for at, word in enumerate(words):
-        near = {*words[max(at - _BACK, 0) : at + _BACK]}
+        near = {*stems(" ".join(words[max(at - _BACK, 0) : at + _BACK])), *words[max(at - _BACK, 0) : at + _BACK]}
         off, on = (
             bool(near & verbs or (near & _SWITCH and way in near)) for verbs, way in ((_OFF, "off"), (_ON, "on"))
         )

@@ -76,8 +76,6 @@ class PublishedRun:
     """Of the software, where the row tells."""
     network_stated: bool = False
     """Whether the rate between nodes is published, and not that of the chip's maker."""
-    by_flops: bool = False
-    """Whether the step time stands for a published FLOP rate: good for calibration, not for scoring."""
 
     @cached_property
     def inputs(self) -> StepInputs:
@@ -85,9 +83,9 @@ class PublishedRun:
         return step_inputs([self.plan], self.architecture, self.workload, self.hardware)
 
 
-def read_runs(rows: Sequence[Row], models: Mapping[str, Row], by_flops: bool = False) -> Iterator[PublishedRun | str]:
+def read_runs(rows: Sequence[Row], models: Mapping[str, Row]) -> Iterator[PublishedRun | str]:
     """Each row as a run, or the reason why not: also that no step can have taken so long (:func:`step_bounds`)."""
-    found = [_read(row, models, by_flops) for row in rows]
+    found = [_read(row, models) for row in rows]
     timed = [run for run in found if isinstance(run, PublishedRun) and run.step_time is not None]
     bounds = iter(step_bounds(stack([run.inputs for run in timed])).each() if timed else ())
     for run in found:
@@ -95,26 +93,25 @@ def read_runs(rows: Sequence[Row], models: Mapping[str, Row], by_flops: bool = F
         yield IMPOSSIBLE if seconds is not None and next(bounds).objection(seconds) else run
 
 
-def _read(row: Row, models: Mapping[str, Row], by_flops: bool) -> PublishedRun | str:
+def _read(row: Row, models: Mapping[str, Row]) -> PublishedRun | str:
     try:
-        return read_run(row, models, by_flops)
+        return read_run(row, models)
     except UnusableRowError as reason:
         return reason.message
 
 
-def read_run(row: Row, models: Mapping[str, Row], by_flops: bool = False) -> PublishedRun:
+def read_run(row: Row, models: Mapping[str, Row]) -> PublishedRun:
     """One row as a run.
 
     Args:
         row: of the measurements.
         models: architecture rows by name.
-        by_flops: whether a published FLOP rate may stand in for a step time.
 
     Raises:
         UnusableRowError: something is missing, unknown or contradictory.
     """
     try:
-        return _run(row, models, by_flops)
+        return _run(row, models)
     except UnusableRowError:
         raise
     except (AsapError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
@@ -122,7 +119,7 @@ def read_run(row: Row, models: Mapping[str, Row], by_flops: bool = False) -> Pub
         raise UnusableRowError(reason) from error
 
 
-def _run(row: Row, models: Mapping[str, Row], by_flops: bool) -> PublishedRun:
+def _run(row: Row, models: Mapping[str, Row]) -> PublishedRun:
     status = str(row.get("status"))
     out_of_memory = status.startswith("oom")
     if status != "ok" and not out_of_memory:
@@ -137,8 +134,7 @@ def _run(row: Row, models: Mapping[str, Row], by_flops: bool) -> PublishedRun:
     architecture = _architecture(row, models)
     plan, workload = _plan_and_workload(row, hardware)
     step_time = None if out_of_memory else _step_time(row, workload, hardware)
-    rated = step_time is None and by_flops and not out_of_memory
-    if rated:
+    if step_time is None and not out_of_memory:
         step_time = step_time_of_flops(row, architecture, workload, hardware)
     if step_time is None and not out_of_memory:
         raise UnusableRowError("no step time and no tokens per second")
@@ -146,7 +142,7 @@ def _run(row: Row, models: Mapping[str, Row], by_flops: bool) -> PublishedRun:
         id=str(row.get("id")), source=str(row.get("source_key")), group=str(row.get("group") or row.get("id")),
         chip=hardware.chip.name, framework=framework_of(row), family=family_of(str(row.get("model"))),
         architecture=architecture, workload=workload, hardware=hardware, plan=plan,
-        step_time=step_time, out_of_memory=out_of_memory, fabric=fabric_of(row), by_flops=rated,
+        step_time=step_time, out_of_memory=out_of_memory, fabric=fabric_of(row),
         year=year_of(row), network_stated=network_of(row) is not None,
         memory_bytes=None if out_of_memory else _gibibytes(row),
     )  # fmt: skip

@@ -60,7 +60,7 @@ def calibrate(
         use = fitted & (sources != name)
         theta = everything if name in UNFITTED else regression.fit(use, start=everything)
         without[name] = _fit(regression, theta, timed, use)
-    return _fit_residuals(runs, [run for run in timed if not run.by_flops], full, without, date, looks)
+    return _fit_residuals(runs, timed, full, without, date, looks)
 
 
 def refit_residuals(
@@ -80,8 +80,7 @@ def refit_residuals(
         name: fit.model_copy(update={"region": _region([run for run in fitted if run.source != name])})
         for name, fit in calibration.without.items()
     }
-    scored = [run for run in timed if not run.by_flops]
-    return _fit_residuals(runs, scored, full, without, calibration.date, looks)
+    return _fit_residuals(runs, timed, full, without, calibration.date, looks)
 
 
 def _sharing(
