@@ -12,10 +12,10 @@ from asap.core.remote import is_remote
 from asap.core.text import plain
 from asap.experiments.configuration import read_untrusted
 from asap.experiments.experiment import Experiment, refer_to_hardware, resolve_reference
-from asap.experiments.logs.checks import contradictions
+from asap.experiments.logs.checks import contradictions, of_another_run
 from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import LogReading
-from asap.experiments.logs.settings import LogSettings
+from asap.experiments.logs.settings import settings_of
 from asap.experiments.observed import MeasuredStep, Observed
 from asap.experiments.remarks import still_open
 from asap.experiments.trackers.source import read_tracked
@@ -37,13 +37,10 @@ class TokensUnknownError(ConfigError):
     """A log counts tokens a second, and how many a step has is not known."""
 
 
-def read_measured_step(said: str, tokens: float | None = None) -> tuple[MeasuredStep | None, Observed | None]:
-    """``2.31s``, ``2310 ms``, or the path of a training log: the step, and what else its log says was seen. A log that
-    ends out of memory before its first step has no step.
-
-    Args:
-        said: the one or the other.
-        tokens: of a device in a step, where they are known: torchtitan logs a rate.
+def read_measured_step(said: str, experiment: Experiment) -> Experiment:
+    """The record with the step that ``2.31s``, ``2310 ms`` or the path of a training log states, and with what else the
+    log says was seen. A log that ends out of memory before its first step has no step; what a log of another run
+    measured is not taken.
 
     Raises:
         UsageError: it is neither a time nor a file.
@@ -54,15 +51,22 @@ def read_measured_step(said: str, tokens: float | None = None) -> tuple[Measured
         seconds = float(found[1]) * _UNITS[found[2]]
         if seconds <= 0:
             raise UsageError("a step time must be above zero", where=f"--step-time {plain(said, 40)}")
-        return MeasuredStep(seconds=seconds, source="the user (--step-time)"), None
+        return _with(experiment, measured=MeasuredStep(seconds=seconds, source="the user (--step-time)"))
     path = user_path(said)
     if not is_file(path):
         where = f"--step-time {plain(said, 60)}"
         raise UsageError("is neither a time nor a log file", where=where, hint="write it like 2.31s, or give a log")
     reading = read_log(path)
+    settings, devices = settings_of(reading), experiment.hardware.devices
+    if other := of_another_run(reading, settings, experiment):
+        return experiment.knowing(first=other)
     observed = Observed(file=plain(path.name, 80), measured=reading.measured, ending=reading.ending)
     died = reading.ending.kind == "out_of_memory" and reading.ending.before_first_step
-    return None if died else _step_of(reading, path, tokens), observed
+    measured = None if died else _step_of(reading, path, _tokens_per_device(experiment))
+    doubts = contradictions(reading, settings.model_copy(update={"devices": settings.devices or devices}), experiment)
+    notes = (f"{observed.file} contradicts the record: {one}" for one in doubts)
+    known = {name: value for name, value in (("measured", measured), ("observed", observed)) if value is not None}
+    return _with(experiment, **known).knowing(*reading.ending.note(observed.file), *notes)
 
 
 def _step_of(reading: LogReading, path: Path, tokens: float | None) -> MeasuredStep:
@@ -230,20 +234,10 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
         experiment = _state_network(experiment, said.network)
     rest: dict[str, object] = {"goodput": said.goodput, "description": said.description}
     if said.step_time is not None:
-        rest["measured"], observed = read_measured_step(said.step_time, _tokens_per_device(experiment))
-        rest["observed"] = observed
-        experiment = experiment.knowing(*(observed.ending.note(observed.file) if observed else ()))
-        experiment = experiment.knowing(*(_contradictions(observed, experiment) if observed else ()))
+        experiment = read_measured_step(said.step_time, experiment)
     if profile is not None:
         rest["profile_path"] = str(profile) if is_remote(profile) else str(user_path(profile).resolve())
     return _with(experiment, **{field: value for field, value in rest.items() if value is not None})
-
-
-def _contradictions(observed: Observed, experiment: Experiment) -> tuple[str, ...]:
-    """In what the measurements of a log do not agree with each other or with the record."""
-    reading = LogReading(schema="asap.log/1", file=observed.file, measured=observed.measured, ending=observed.ending)
-    found = contradictions(reading, LogSettings(devices=experiment.hardware.devices), experiment)
-    return tuple(f"{observed.file} contradicts the record: {one}" for one in found)
 
 
 NOT_USED = "and is not used; --step-time states another"

@@ -70,7 +70,6 @@ def test_a_change_names_what_it_chooses(words, chosen):
 def test_factors_hardware_and_settings_are_found():
     assert read_slots("what if we doubled the batch size").factors == {"global_batch": 2.0}
     assert read_slots("would twice as many chips help").factors == {"chips": 2.0}
-    assert read_slots("with 128 v5e chips").hardware == "v5e-128"
     assert read_slots("move to h100-64").hardware == "h100-64"
     assert read_slots("what is fusion.12").operations == ("fusion.12",)
 

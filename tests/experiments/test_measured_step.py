@@ -25,11 +25,11 @@ def log(tmp_path):
     ("said", "seconds"), [("2.31s", 2.31), ("2310ms", 2.31), (" 2.31 sec", 2.31), ("2.31", 2.31), ("1.5 min", 90.0)]
 )
 def test_a_stated_time(said, seconds):
-    assert read_measured_step(said)[0].seconds == pytest.approx(seconds)
+    assert read_measured_step(said, Experiment(id="x")).measured.seconds == pytest.approx(seconds)
 
 
 def test_the_steady_steps_of_a_log(log):
-    found, _ = read_measured_step(log([41.2, 3.1, 2.30, 2.32, 2.31, 2.29, 2.33]))
+    found = read_measured_step(log([41.2, 3.1, 2.30, 2.32, 2.31, 2.29, 2.33]), Experiment(id="x")).measured
     assert found.seconds == pytest.approx(2.31)
     assert (found.least, found.most, found.steps, found.left_out) == (2.29, 2.33, 5, 2)
     assert found.tokens_per_device == pytest.approx(8192, rel=0.01)
@@ -46,6 +46,14 @@ def test_a_rate_that_the_record_does_not_make_is_named(log):
         assert sum("contradicts the record" in note for note in notes) == said
 
 
+@cases("stated, named")
+def test_what_a_log_of_another_run_measured_is_not_taken(stated, named):
+    own = {"global_batch": 8, "sequence_length": 4096, "hardware": "h100-1"} | stated
+    found = amend(Experiment(id="x"), Statement(step_time="tests/data/logs/torchtitan_h100.log", **own))
+    assert (found.measured is None) == bool(named)
+    assert any(f"with {named}" in note for note in found.notes) == bool(named)
+
+
 def test_a_log_that_counts_tokens_waits_for_the_record_that_has_them(log):
     stated = Statement(hardware="h100-8", step_time=log([9.0, 2.0, 2.0, 2.0], TITAN, 8192))
     before = amend(Experiment(id="x"), stated)
@@ -59,10 +67,10 @@ def test_a_log_that_counts_tokens_waits_for_the_record_that_has_them(log):
 @cases("text, said")
 def test_a_log_without_steady_steps(log, text, said):
     with pytest.raises(ConfigError, match=said):
-        read_measured_step(log([1.0], text))
+        read_measured_step(log([1.0], text), Experiment(id="x"))
 
 
 @pytest.mark.parametrize("said", ["soon", "0s", "-2s", "nan", "", "2.31 h", "9" * 40])
 def test_what_is_no_time(said):
     with pytest.raises(UsageError):
-        read_measured_step(said)
+        read_measured_step(said, Experiment(id="x"))

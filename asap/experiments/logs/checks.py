@@ -20,6 +20,7 @@ from asap.experiments.logs.settings import LogSettings, said_differently
 from asap.experiments.logs.text import number
 from asap.hardware import find_chip
 from asap.models.parameters import count_parameters, least_training_flops
+from asap.plans.axes import Axis
 
 _DAY = 86_400.0
 _ENDLESS = 1e9
@@ -35,6 +36,8 @@ _MOST_ADAPTERS = 0.5
 _OF_PLAN = frozenset(
     ("data", "tensor", "pipeline", "context", "devices", "global_batch", "micro_batch", "accumulation")
 )
+
+_DEGREES: Mapping[str, Axis] = {"tensor": "model", "pipeline": "stage", "context": "seq"}
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,28 @@ def _product(names: Sequence[str], known: Mapping[str, float], whole: float) -> 
 
 def _figure(value: float) -> str:
     return exact(value) if value == round(value) else significant(value, 4)
+
+
+def of_another_run(reading: LogReading, settings: LogSettings, experiment: Experiment) -> tuple[str, ...]:
+    """In what a log is of another run than the record: what it measured is then not taken."""
+    said, model, plan = experiment.hardware, experiment.model, experiment.plan
+    known, chip = find_chip(said.chip) if said.chip else None, reading.hardware.chip
+    found = []
+    if known and chip and not chip.startswith(known.chip.name):
+        found.append(("chip", chip, known.chip.name))
+    if known and known.chip.kind == "gpu":
+        found.append(("devices", settings.devices, said.devices))
+    found += [
+        ("global batch", settings.global_batch, experiment.workload.global_batch),
+        ("sequence length", settings.sequence, experiment.workload.sequence_length),
+        *((name, getattr(settings, name), getattr(model, name, None)) for name in ("layers", "hidden")),
+        *((name, getattr(settings, name), plan and plan.degree(axis)) for name, axis in _DEGREES.items()),
+    ]
+    return tuple(
+        f"{reading.file} is of a run with {name} {theirs}, not {ours}: what it measured is not taken"
+        for name, theirs, ours in found
+        if theirs and ours and theirs != ours
+    )
 
 
 def check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> None:

@@ -13,7 +13,7 @@ from asap.core.units import exact
 from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import read_named_model
-from asap.experiments.logs.checks import check_trains_all, contradictions
+from asap.experiments.logs.checks import check_trains_all, contradictions, of_another_run
 from asap.experiments.logs.formats import table
 from asap.experiments.logs.machine import mesh_of_maxtext, model_of_shapes, of_other_mesh, read_shapes
 from asap.experiments.logs.measured import measured_step
@@ -24,7 +24,6 @@ from asap.experiments.logs.values import scalar
 from asap.experiments.maxtext.architecture import over_model
 from asap.experiments.observed import Observed
 from asap.experiments.remarks import still_open
-from asap.hardware import find_chip
 from asap.models import Workload
 from asap.plans import Mesh, Plan, Remat
 from asap.stacks.registry import is_claimed, specs
@@ -58,10 +57,7 @@ def read_log_record(
     reading = read_log(path)
     settings = settings_of(reading)
     check_trains_all(reading, settings, path)
-    elsewhere = (
-        *_ran_elsewhere(reading, settings, path, experiment.hardware),
-        *_other_sizes(settings, path, experiment),
-    )
+    elsewhere = of_another_run(reading, settings, experiment)
     experiment = _with_hardware(reading, settings, path, experiment)
     experiment, refusals = _by_readers(reading, settings, path, overrides, experiment, read_document)
     if (shape := reading.statements.get("mesh_shape")) and of_other_mesh(experiment, shape):
@@ -191,33 +187,6 @@ def _renamed(settings: LogSettings, program: str) -> dict[str, Any]:
     """Settings that are known, under the names that a program has for them."""
     known = ((name, getattr(settings, field)) for name, field in table("renamed")[program].items())
     return {name: int(value) if isinstance(value, float) else value for name, value in known if value}
-
-
-def _ran_elsewhere(reading: LogReading, settings: LogSettings, path: Path, said: HardwareReference) -> tuple[str, ...]:
-    """That a log is of another chip, or of another number of GPUs, than the hardware that was said."""
-    chip, devices = reading.hardware.chip, settings.devices
-    known = find_chip(said.chip) if said.chip else None
-    other = known is not None and chip is not None and not chip.startswith(known.chip.name)
-    of_gpus = known is not None and known.chip.kind == "gpu"
-    if not other and (not of_gpus or devices is None or said.devices in (None, devices)):
-        return ()
-    ran = " ".join(filter(None, (f"{devices} x" if devices else "", chip or (known.chip.name if known else ""))))
-    taken = f"what it measured is not taken for {plain(said.name or said.chip or '', 40)}"
-    return (f"{path.name} is of a run on {ran}: its settings are read, and {taken}",)
-
-
-def _other_sizes(settings: LogSettings, path: Path, experiment: Experiment) -> tuple[str, ...]:
-    """That a log is of another batch or sequence than was said."""
-    said = experiment.workload
-    sizes = (
-        (settings.global_batch, said.global_batch, "sequences"),
-        (settings.sequence, said.sequence_length, "tokens"),
-    )
-    return tuple(
-        f"{path.name} is of steps of {theirs:,} {unit}: what it measured is not taken for {ours:,} {unit}"
-        for theirs, ours, unit in sizes
-        if None not in (theirs, ours) and theirs != ours
-    )
 
 
 def _with_hardware(reading: LogReading, settings: LogSettings, path: Path, experiment: Experiment) -> Experiment:
