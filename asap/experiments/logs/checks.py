@@ -183,11 +183,10 @@ def of_another_run(reading: LogReading, settings: LogSettings, experiment: Exper
         *((name, getattr(settings, name), getattr(model, name, None)) for name in ("layers", "hidden")),
         *((name, getattr(settings, name), plan and plan.degree(axis)) for name, axis in _DEGREES.items()),
     ]
-    return tuple(
-        f"{reading.file} is of a run with {name} {theirs}, not {ours}: what it measured is not taken"
-        for name, theirs, ours in found
-        if theirs and ours and theirs != ours
+    other = "; ".join(
+        f"{name} {theirs}, not {ours}" for name, theirs, ours in found if theirs and ours and theirs != ours
     )
+    return (f"{reading.file} is of another run ({other}): what it measured is not taken",) if other else ()
 
 
 def check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> None:
