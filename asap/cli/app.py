@@ -1,6 +1,7 @@
 """The commands and their groups."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import typer
@@ -147,15 +148,25 @@ OPTIONS = {
 
 def as_overrides(arguments: Sequence[str]) -> list[str]:
     """The arguments with settings that are typed as a launcher's options, such as ``--training.compile`` and
-    ``--training.seq_len 4096``, as ``key=value``; nothing behind ``--`` is touched."""
-    words, found = list(arguments), list[str]()
+    ``--tensor-model-parallel-size 4``, as ``key=value``; options of a command, and what is nearly called like one, stay
+    as they are, and so does what is behind ``--``."""
+    words, found, own = list(arguments), list[str](), _own_options(arguments)
     while words and words[0] != "--":
         name, equals, value = words.pop(0).partition("=")
-        if name.startswith("--") and "." in name:
+        if name.startswith("--") and ("." in name or (own and not get_close_matches(name, own))):
             bare = equals or not words or "=" in words[0] or words[0].startswith("-")
             name, equals, value = name[2:], "=", (value or "true") if bare else words.pop(0)
         found.append(name + equals + value)
     return [*found, *words]
+
+
+def _own_options(arguments: Sequence[str]) -> set[str]:
+    """Options of a command that takes settings of a run; empty for others."""
+    command = typer.main.get_command(app)
+    for word in arguments:
+        command = getattr(command, "commands", {}).get(word, command)
+    takes = any(one.name in ("overrides", "terms") for one in command.params)
+    return {name for one in command.params for name in (*one.opts, *one.secondary_opts, "--help")} if takes else set()
 
 
 def renamed(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -74,8 +74,6 @@ def test_factors_hardware_and_settings_are_found():
     assert read_slots("what is fusion.12").operations == ("fusion.12",)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"), [("16k", 16384), ("30k", 30000), ("1.5M", 1_500_000), ("30,000", 30000), ("a", None)]
-)
+@cases("text, value")
 def test_numbers_are_read_as_people_write_them(text, value):
     assert number(text) == value

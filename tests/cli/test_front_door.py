@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import typer
 
-from asap.cli.app import app
+from asap.cli.app import app, as_overrides
 from tests.cases import cases
 
 
@@ -29,8 +29,12 @@ def complete(asap, monkeypatch):
 def test_a_shell_is_offered_commands_experiments_and_axes(complete):
     assert complete("asap", "ana") == ["analyze"]
     assert complete("asap", "analyze", "paper-v6") == ["paper-v6e-16"]
-    assert complete("asap", "report", "cpu") == ["cpu-8dev"]
     assert complete("asap", "predict", "cpu-8dev", "--plan", "mod") == ["model="]
+
+
+@cases("typed, taken")
+def test_options_of_a_launcher_are_settings(typed, taken):
+    assert " ".join(as_overrides(typed.split())) == taken
 
 
 def test_a_plan_is_completed_behind_what_is_typed():

@@ -21,9 +21,7 @@ def log(tmp_path):
     return write
 
 
-@pytest.mark.parametrize(
-    ("said", "seconds"), [("2.31s", 2.31), ("2310ms", 2.31), (" 2.31 sec", 2.31), ("2.31", 2.31), ("1.5 min", 90.0)]
-)
+@cases("said, seconds")
 def test_a_stated_time(said, seconds):
     assert read_measured_step(said, Experiment(id="x")).measured.seconds == pytest.approx(seconds)
 
