@@ -5,6 +5,7 @@ part is shared by the plans of a run, and the rest is each plan's own. A plan th
 was read say how much is shared: the posterior is summed over a grid.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -71,7 +72,7 @@ class MemoryBelief:
         room = self._room(np.exp(_FILL) * self.capacity)[:, None]
         return (self._weights * _below((room - self._shared) / np.sqrt(1 - SHARED))).sum(axis=-1)
 
-    @property
+    @cached_property
     def of_explained(self) -> "MemoryBelief | None":
         """From what the model explains alone."""
         return believed(self.overhead, self.capacity, [one for one in self.seen if one.explained])
@@ -117,4 +118,4 @@ def believed(overhead: AllocatorOverhead, capacity: float, seen: Sequence[Seen])
 
 def _below(deviations: NDArray | float) -> Vector:
     """Cumulative standard normal distribution."""
-    return np.vectorize(_UNIT.cdf)(deviations)
+    return 0.5 * (1 + np.vectorize(math.erf)(np.asarray(deviations) / math.sqrt(2)))
