@@ -117,5 +117,4 @@ def believed(overhead: AllocatorOverhead, capacity: float, seen: Sequence[Seen])
 
 
 def _below(deviations: NDArray | float) -> Vector:
-    """Cumulative standard normal distribution."""
     return 0.5 * (1 + np.vectorize(math.erf)(np.asarray(deviations) / math.sqrt(2)))
