@@ -70,7 +70,7 @@ class MemoryBelief:
     def _by_fill(self) -> Vector:
         """The probability at each of some ratios of held bytes to the capacity."""
         room = self._room(np.exp(_FILL) * self.capacity)[:, None]
-        return (self._weights * _below((room - self._shared) / np.sqrt(1 - SHARED))).sum(axis=-1)
+        return (self._weights * _normal_cdf((room - self._shared) / np.sqrt(1 - SHARED))).sum(axis=-1)
 
     @cached_property
     def of_explained(self) -> "MemoryBelief | None":
@@ -105,7 +105,7 @@ class MemoryBelief:
                 off = (np.log(one.peak) - middle) / self._deviation - self._shared
                 found = found * np.exp(-(off**2) / (2 * (1 - SHARED)))
             elif one.fitted is not None:
-                below = _below((self._room(one.held) - self._shared) / np.sqrt(1 - SHARED))
+                below = _normal_cdf((self._room(one.held) - self._shared) / np.sqrt(1 - SHARED))
                 found = found * (below if one.fitted else ACCIDENTS + (1 - ACCIDENTS) * (1 - below))
         total = found.sum()
         return found / total if total > 0 else np.full_like(_GRID, 1 / len(_GRID))
@@ -116,5 +116,5 @@ def believed(overhead: AllocatorOverhead, capacity: float, seen: Sequence[Seen])
     return MemoryBelief(overhead, capacity, tuple(seen)) if seen and overhead.high > overhead.low else None
 
 
-def _below(deviations: NDArray | float) -> Vector:
+def _normal_cdf(deviations: NDArray | float) -> Vector:
     return 0.5 * (1 + np.vectorize(math.erf)(np.asarray(deviations) / math.sqrt(2)))
