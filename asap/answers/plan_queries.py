@@ -210,7 +210,9 @@ class Line(Query):
     command: bool = Field(default=False, description="the whole command as well")
 
     def answer(self, inquiry: Inquiry) -> LineAnswer:
-        """In the launcher's own words."""
+        """In the launcher's own words; where nothing is proposed, of the change that is advised in its place."""
+        if self.plan == "1" and not inquiry.order and (advised := self._advised(inquiry)):
+            return advised
         study, plan = inquiry.study, inquiry.plan(self.plan)
         if self.stack is not None:
             line = line_elsewhere(study, plan, self.stack)
@@ -231,6 +233,14 @@ class Line(Query):
             stays=mesh_that_stays(study, plan),
             change=changes_of(inquiry, plan),
         )
+
+    def _advised(self, inquiry: Inquiry) -> LineAnswer | None:
+        found = inquiry.proposed
+        if found is None or not (lines := "\n".join(found.recommendation.lines).splitlines()):
+            return None
+        plan = found.smallest_fit.plan if found.smallest_fit else inquiry.now
+        title = contracts()[stack_of(inquiry.study.experiment.workload.framework)].title
+        return LineAnswer(line=tuple(lines), exports=(), plan=str(plan), stack=title, change=changes_of(inquiry, plan))
 
     def _lines(self, study: Study, plan: Plan) -> Overrides:
         """Of what runs now nothing where its settings do not follow from its plan: nothing is to be changed."""

@@ -112,9 +112,7 @@ def test_a_measured_step_stands_beside_what_was_predicted(run):
     assert died.contradicts == (fact.fact,)
 
 
-@pytest.mark.parametrize(
-    ("name", "replicas"), [("model=8", 4), ("stage=4", 16), ("zero=3", 1), ("seq=2", 4), ("model=1", 32)]
-)
+@cases("name, replicas")
 def test_plain_data_parallelism_takes_what_a_named_axis_leaves(name, replicas):
     now = Plan.parse("replica=8 model=4 stage=8")
     found = Plan.parse(in_full(name, now, now, changes=False))
@@ -258,9 +256,7 @@ def test_a_whole_command_is_refused_where_no_configuration_is_on_record(store):
         ask(Inquiries(store).of("paper-v5p-512"), "line", plan="1", command=True)
 
 
-@pytest.mark.parametrize(
-    ("section", "size", "counted"), [("experimental", "batch_size", 1), ("parallelism", "local_batch_size", 2)]
-)
+@cases("section, size, counted")
 def test_a_larger_batch_is_accumulated_where_the_stack_accumulates(store, tmp_path, section, size, counted):
     file = tmp_path / "train.toml"
     file.write_text(
@@ -276,3 +272,12 @@ def test_the_line_of_what_runs_now_has_the_form_of_its_settings(store, tmp_path,
     (tmp_path / name).write_text(text)
     study = study_of(create_experiment("mine", Statement(hardware="h100-8"), config=tmp_path / name))
     assert shown in "\n".join(ask(Inquiry(study, store), "line", plan="now").line)
+
+
+def test_the_line_is_that_of_the_advice_where_nothing_is_proposed(store, tmp_path):
+    (tmp_path / "z3.json").write_text('{"zero_optimization": {"stage": 3}}')
+    (tmp_path / "train.yaml").write_text(kept(__file__)["TOO_LONG"])
+    run = create_experiment("mine", Statement(hardware="h100-8"), config=tmp_path / "train.yaml")
+    inquiry = Inquiry(study_of(run), store)
+    assert not inquiry.order
+    assert "\n".join(ask(inquiry, "line").line) == "\n".join(inquiry.proposed.recommendation.lines) != ""

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.cases import kept
+from tests.cases import cases, kept
 
 SCRIPT = kept(__file__)["SCRIPT"]
 ON = ("--hardware", "v5e-64")
@@ -81,10 +81,7 @@ def test_a_json_configuration_is_no_trace(asap, tmp_path):
     assert "model." in done.err or done.code == 0
 
 
-@pytest.mark.parametrize(("name", "text", "said"), [
-    ("train.log", "step: 10  loss: 9.5  memory: 46.50GiB(58.78%)  tps: 6,400\n", ("print_config", "--step-time")),
-    ("notes.yml", "colour: green\n", ("colour",)),
-])  # fmt: skip
+@cases("name, text, said")
 def test_a_file_that_says_too_little_is_told_what_is_missing(asap, tmp_path, name, text, said):
     (tmp_path / name).write_text(text)
     done = asap("analyze", str(tmp_path / name), *ON)

@@ -6,6 +6,7 @@ from asap.diagnosis import Bottleneck, diagnose
 from asap.hardware import load_chip
 from asap.plans import Plan
 from asap.profiles import Gap, Kpis, Operation, Profile
+from tests.cases import cases
 
 
 def operation(fraction, bound="unknown", **facts):
@@ -135,10 +136,7 @@ def test_copies_that_other_work_could_hide_are_not_said_to_be_beyond_it():
     assert "overlap" not in rules(diagnosis)["host_transfer_bound"].statement
 
 
-@pytest.mark.parametrize(
-    ("stack", "word"),
-    [("maxtext", "remat_policy"), ("megatron", "--cpu-offloading-num-layers"), ("deepspeed", "offload_optimizer")],
-)
+@cases("stack, word")
 def test_advice_is_in_the_words_of_the_stack(stack, word):
     advice = diagnose(profile(copies(0.5)), stack=stack).findings[0].advice or ""
     assert word in advice

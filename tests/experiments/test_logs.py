@@ -379,10 +379,7 @@ def test_the_largest_tensors_that_xla_lists_are_read_once_with_shape_and_operati
     ]
 
 
-@pytest.mark.parametrize(
-    ("hardware", "batch", "taken"),
-    [("h100-1", None, True), ("h100-128", None, False), ("a100-1", None, False), ("h100-1", 4096, False)],
-)
+@cases("hardware, batch, taken")
 def test_what_another_run_measured_is_not_taken_for_the_one_that_is_said(hardware, batch, taken):
     said = Experiment(id="run", hardware=refer_to_hardware(hardware)[0], workload=Workload(global_batch=batch))
     found = read_configuration(LOGS / "torchtitan_h100.log", (), said)

@@ -20,6 +20,7 @@ from asap.reports.html import LogEntry, render_page
 from asap.reports.html.charts.plans import pareto_front
 from asap.study.open_study import open_study
 from asap.study.study import Study, study_of
+from tests.cases import cases
 
 pytest.importorskip("vl_convert")
 
@@ -133,11 +134,7 @@ def test_proposals_with_levers_are_among_the_plans_that_are_drawn(tmp_path):
     assert "Expected bottleneck: <em>compute</em>" in page
 
 
-@pytest.mark.parametrize(("experiment", "words"), [
-    ("llama-8b-too-large", ['It does not fit: <em class="bad">HBM capacity</em>']),
-    ("paper-v6e-16", ["operations that are not listed", "health(", "Bottleneck: <em>HBM</em>",
-                      "Those that end at the right edge go on beyond it."]),
-])  # fmt: skip
+@cases("experiment, words")
 def test_a_bundled_run_has_a_report_of_what_holds_it_back(tmp_path, experiment, words):
     page = page_of(open_study(experiment, ExperimentStore(tmp_path)), LOG)
     assert [each for each in words if each not in page] == []
