@@ -96,8 +96,7 @@ class SweepRow(Part):
     """One value."""
 
     value: str
-    plan: PlanRow | None
-    not_predicted: str | None = None
+    plan: PlanRow
 
 
 class SweepAnswer(Answer):
@@ -105,6 +104,7 @@ class SweepAnswer(Answer):
 
     vary: str
     rows: tuple[SweepRow, ...]
+    not_predicted: tuple[str, ...] = ()
 
 
 class Sweep(Query):
@@ -125,13 +125,16 @@ class Sweep(Query):
         """Each value by the model alone where the run changes."""
         if self.vary not in VARIED:
             raise UsageError("cannot be varied", where=self.vary, hint=f"one of {', '.join(VARIED)}")
-        return SweepAnswer(vary=self.vary, rows=tuple(self._row(inquiry, value) for value in self.values))
+        rows, refused = list[SweepRow](), list[str]()
+        for value in self.values:
+            try:
+                rows.append(self._row(inquiry, value))
+            except AsapError as error:
+                refused.append(f"{value}: {error.message}")
+        return SweepAnswer(vary=self.vary, rows=tuple(rows), not_predicted=tuple(refused))
 
     def _row(self, inquiry: Inquiry, value: str) -> SweepRow:
-        try:
-            found = self._predict(inquiry, value)
-        except AsapError as error:
-            return SweepRow(value=value, plan=None, not_predicted=error.message)
+        found = self._predict(inquiry, value)
         row = (
             plan_row(inquiry, found)
             if self.vary not in _OF_RUN
@@ -149,7 +152,7 @@ class Sweep(Query):
         if self.vary == _MICRO_BATCH:
             return inquiry.predictions([inquiry.plan(f"{base} {_MICRO_BATCH}={value}")])[0]
         if self.vary in get_args(Axis):
-            plan = with_degree(base, self.vary, digits(value) or 0)
+            plan = inquiry.study.keep_micro_batch(with_degree(base, self.vary, digits(value) or 0))
         else:
             plan = base.model_copy(update={self.vary: getattr(Plan.parse(f"{self.vary}={value}"), self.vary)})
         return inquiry.predictions([inquiry.plan(str(plan))])[0]

@@ -17,7 +17,7 @@ from asap.answers.figure import Answer as Found
 from asap.chat.answering import Reply, reply_of
 from asap.chat.conversation import Conversation
 from asap.chat.language import Command
-from asap.chat.slots import number
+from asap.chat.numbers import number
 from asap.chat.written import written
 from asap.core.errors import BadInputError
 from asap.core.text import plain

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from asap.answers.plan_names import without_micro_batch
-from asap.chat.slots import number, seconds
+from asap.chat.numbers import number, seconds
 from asap.core.errors import UsageError
 from asap.core.text import plain
 from asap.plans.axes import axis_of

@@ -9,7 +9,8 @@ from asap.answers.library_queries import named_families, terms
 from asap.chat.answering import default_values
 from asap.chat.classifier import classifier
 from asap.chat.language import Command
-from asap.chat.slots import UNITS, Slots, read_slots, seconds
+from asap.chat.numbers import seconds
+from asap.chat.slots import UNITS, Slots, read_slots
 from asap.core.numbers import as_setting
 from asap.hardware.instances import chips_per_node
 
@@ -106,6 +107,12 @@ def _of_plan(name: str, default: str | None = None) -> Filler:
     return fill
 
 
+def _explain(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+    """Of a plan; of an axis without a degree each degree."""
+    each = _sweep(slots, text, inquiry) if slots.axis and not slots.plans else None
+    return each or _of_plan("explain", "1")(slots, text, inquiry)
+
+
 def _memory(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
     """Of a plan, or of one with the settings that the words suppose."""
     supposed = _what_if(replace(slots, switched=slots.supposed), text, inquiry) if slots.supposed else None
@@ -170,7 +177,7 @@ def _sweep(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
     if several and max(several)[0] > 1:
         name = max(several)[1]
         return Command("sweep", {"vary": name, "values": tuple(map(as_setting, slots.counts[name]))})
-    noun = next((noun for noun in slots.nouns if noun in (*_SUPPOSED, "microbatches", "remat")), None)
+    noun = slots.axis or next((noun for noun in slots.nouns if noun in (*_SUPPOSED, "microbatches", "remat")), None)
     if noun is None or default_values(noun, inquiry) == ():
         return None
     return Command("sweep", {"vary": noun})
@@ -257,7 +264,7 @@ def _opinion(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
 
 
 _FILLERS: dict[str, Filler] = {
-    "explain": _of_plan("explain", "1"),
+    "explain": _explain,
     "predict": _of_plan("predict", "1"),
     "memory": _memory,
     "line": _of_plan("line", "1"),

@@ -10,39 +10,16 @@ from itertools import pairwise
 from typing import Literal
 
 from asap.answers.plan_names import ZERO
+from asap.chat.numbers import number
 from asap.core.numbers import as_setting
 from asap.hardware import find_chip
 from asap.knowledge.index.terms import stems
 from asap.levers.table import TRIALS
+from asap.plans.axes import WORDS, Axis
 from asap.plans.prose import plan_spans
 
-_NUMBER = re.compile(r"(\d{1,15}(?:,\d{3})*)(\.\d{1,15})?([kKmM]?)", re.ASCII)
-_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0}
-_SCALES = {"": 1, "k": 1000, "m": 1_000_000}
 LONGEST = 600
 """Characters of a line in free words."""
-BINARY = 1024
-"""What k stands for in a length or a batch that is a power of two: 16k tokens are 16,384."""
-
-
-def number(text: str) -> float | None:
-    """The number that a text is; ``16k`` is 16,384 where that is a power of two, as sequences and batches are."""
-    found = _NUMBER.fullmatch(text.strip())
-    if found is None:
-        return None
-    value, scale = float(found[1].replace(",", "") + (found[2] or "")), found[3].lower()
-    whole = value.is_integer() and int(value) & (int(value) - 1) == 0
-    if scale == "k" and whole:
-        return value * BINARY
-    found_value = value * _SCALES[scale]
-    return int(found_value) if found_value.is_integer() else found_value
-
-
-def seconds(value: float, unit: str) -> float:
-    """A time in seconds."""
-    return value * _SECONDS.get(unit.lower(), 1.0)
-
-
 Noun = Literal[
     "global_batch", "sequence_length", "chips", "slices", "microbatches", "steps", "price", "s", "ms", "%", "GiB",
     "tokens/s", "TFLOP/s", "remat", "nodes", "micro_batch", "time",
@@ -98,6 +75,8 @@ _NETWORK = re.compile(
     r"(?i:(gpu|chip|device)|node|host|machine|server)s?\b"
 )
 _HARDWARE = re.compile(r"(?:v\d\w?|[a-z]\d{2,3})-\d+\b", re.I)
+_AXIS = re.compile(r"\b(?:(data|context|model|tensor|expert|pipeline)[- ]parallel\w*|(tp|cp|ep|pp))\b", re.I)
+"""An axis that is named without a degree; sequence parallelism is a setting."""
 _ENDS = {*_NOUNS, "the", "a", "of", "and", "or", "while", "with", "for", "on", "in", "to", "at", "is"}
 """Words at which a number has found its noun, or has none behind it."""
 _EACH = {"per", "each", "every"}
@@ -126,6 +105,7 @@ class Slots:
         switched: settings of a plan that are switched off or on, as a plan says them.
         supposed: those, and settings that are only named, which a line that asks for a fit supposes.
         setting: one beside every plan, by its name.
+        axis: named without a degree.
         operations: words that look like the name of an operation.
         masked: the line with placeholders in place of all that.
     """
@@ -142,6 +122,7 @@ class Slots:
     switched: tuple[str, ...]
     supposed: tuple[str, ...]
     setting: str | None
+    axis: Axis | None
     operations: tuple[str, ...]
     masked: str
 
@@ -202,6 +183,7 @@ def read_slots(text: str) -> Slots:
         switched=tuple(dict.fromkeys(_switched(words))),
         supposed=tuple(dict.fromkeys(_switched(words, named=True))),
         setting=_setting(text),
+        axis=WORDS[(axis[1] or axis[2]).lower()] if (axis := _AXIS.search(text)) else None,
         operations=operations,
         masked=_masked(text, spans),
     )

@@ -3,7 +3,8 @@
 import pytest
 
 from asap.chat.language import LONGEST, Command, parse
-from asap.chat.slots import number, read_slots
+from asap.chat.numbers import number
+from asap.chat.slots import read_slots
 from asap.chat.verbs import USAGE, about
 from asap.chat.written import written
 from asap.core.errors import UsageError

@@ -2,7 +2,8 @@
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import zip_longest
 
 from pydantic import BaseModel
 
@@ -12,8 +13,10 @@ from asap.reports.answers.blocks import Block, Bullets, Facts, Paste, Table, blo
 WIDTH = 100
 _INTERVAL = re.compile(r" \([^()]* to [^()]*\)$")
 """What a cell loses first where a table is too wide."""
-_LEADING = 4
-"""Columns that keep their interval the longest: name, plan, step time, what it is against now."""
+_TELLING = ("step time", "against now")
+"""Columns that keep their interval the longest."""
+_NARROW, _NARROWEST = 20, 8
+"""Characters of a line of the widest column before another column loses its intervals; and of any column."""
 _GAP = "  "
 _LABEL = 18
 
@@ -40,25 +43,22 @@ def _lines(block: Block, width: int) -> Iterator[str]:
 
 def _table(table: Table, width: int) -> Iterator[str]:
     yield f"{table.title}{f' ({table.basis})' if table.basis else ''}:"
-    for kept in (len(table.columns), _LEADING, 0):
-        rows = [[cell if n < kept else _INTERVAL.sub("", cell) for n, cell in enumerate(row)] for row in table.rows]
+    rows, widths, width = list[list[str]](), list[int](), width - len(_GAP) * len(table.columns)
+    for kept in (table.columns, _TELLING, _TELLING[1:], ()):
+        named = [zip(table.columns, row, strict=True) for row in table.rows]
+        rows = [[cell if name in kept else _INTERVAL.sub("", cell) for name, cell in row] for row in named]
         widths = [max(map(len, column)) for column in zip(table.columns, *rows, strict=True)]
-        if sum(widths) + len(_GAP) * len(widths) <= width:
-            yield _row(table.columns, widths)
-            yield from (_row(row, widths) for row in rows)
-            return
-    for row in table.rows:
-        known = [(name, value) for name, value in zip(table.columns, row, strict=True) if value]
-        first, *rest = known or [("", "")]
-        tail = "; ".join(f"{name} {value}" for name, value in rest)
-        yield from _wrapped(f"- {first[1]}{': ' if tail else ''}{tail}", width, "  ")
+        if sum(widths) - max(widths) + min(max(widths), _NARROW) <= width:
+            break
+    while sum(widths) > width and max(widths) > _NARROWEST:
+        widths[widths.index(max(widths))] -= 1
+    for row in (table.columns, *rows):
+        cells = [_wrapped(cell, size) for cell, size in zip(row, widths, strict=True)]
+        for line in zip_longest(*cells, fillvalue=""):
+            yield _GAP + _GAP.join(f"{one:<{size}}" for one, size in zip(line, widths, strict=True)).rstrip()
 
 
-def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return _GAP + _GAP.join(f"{cell:<{size}}" for cell, size in zip(cells, widths, strict=True)).rstrip()
-
-
-def _wrapped(text: str, width: int, indent: str) -> list[str]:
+def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
     return textwrap.wrap(
         text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     ) or [""]  # fmt: skip

@@ -1,0 +1,27 @@
+"""Numbers and times as people write them: ``16k``, ``30,000``, ``1.5M``, ``2310 ms``."""
+
+import re
+
+_NUMBER = re.compile(r"(\d{1,15}(?:,\d{3})*)(\.\d{1,15})?([kKmM]?)", re.ASCII)
+_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0}
+_SCALES = {"": 1, "k": 1000, "m": 1_000_000}
+BINARY = 1024
+"""What k stands for in a length or a batch that is a power of two: 16k tokens are 16,384."""
+
+
+def number(text: str) -> float | None:
+    """The number that a text is; ``16k`` is 16,384 where that is a power of two, as sequences and batches are."""
+    found = _NUMBER.fullmatch(text.strip())
+    if found is None:
+        return None
+    value, scale = float(found[1].replace(",", "") + (found[2] or "")), found[3].lower()
+    whole = value.is_integer() and int(value) & (int(value) - 1) == 0
+    if scale == "k" and whole:
+        return value * BINARY
+    found_value = value * _SCALES[scale]
+    return int(found_value) if found_value.is_integer() else found_value
+
+
+def seconds(value: float, unit: str) -> float:
+    """A time in seconds."""
+    return value * _SECONDS.get(unit.lower(), 1.0)
