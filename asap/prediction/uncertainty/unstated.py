@@ -24,6 +24,9 @@ keeping everything would fit, mean over ten sources (0.51)."""
 KEEPS_SCORES_IN_HBM = 0.15
 """That a PyTorch stack in which flash attention is an option does not use it (Megatron-LM, ``--use-flash-attn``; one of
 the seven sources that do not say)."""
+NEWER_ATTENTION = 0.34
+"""That one of PyTorch's FSDP stacks on Hopper has FlashAttention-3 or cuDNN's kernel, not FlashAttention-2: of the
+published runs that say theirs, mean over five sources."""
 SLOWER_NETWORKS = {0.5: 0.15, 0.25: 0.15}
 """Rate between nodes over that of the maker's own machine → how often. Of six sources that say theirs, one has the
 maker's, and the others a half to an eighth; those who do not say are taken to have it seven times in ten."""
@@ -98,6 +101,8 @@ def alternatives(
         add("recomputation", "remat=… in the plan", RECOMPUTES_ALL, plans=fuller)
     if stack == "megatron" and is_kernel_open(workload) and hardware.chip.kind == "gpu":
         add("attention kernel", "the kernel in the configuration", KEEPS_SCORES_IN_HBM, {"attention": "fused softmax"})
+    if stack == "fsdp" and workload.attention is None and hardware.chip.ported_attention < 1:
+        add("attention kernel", "the kernel in the configuration", NEWER_ATTENTION, {"attention": "flash_attention_3"})
     if workload.zero_stage is None and stack in _REPLICATES and any(plan.degree("replica") > 1 for plan in chosen):
         add("ZeRO stage", "the ZeRO stage in the configuration", SHARDS_OPTIMIZER, {"zero_stage": 1})
     if context_parallel_kind(workload) is None and any(plan.degree("seq") > 1 for plan in chosen):
