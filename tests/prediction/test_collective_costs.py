@@ -83,9 +83,10 @@ def test_all_to_all_over_three_axes_goes_no_further_than_over_one_of_them(size):
 
 
 def test_few_ports_slow_what_leaves_a_node():
-    assert through_few_ports(two_nodes(), 1.0).bandwidth == 1.5e10
-    assert through_few_ports(two_nodes(), 0.0).bandwidth == 8e10
-    assert through_few_ports(ring(8), 1.0).bandwidth == 1e11
+    assert through_few_ports(two_nodes(), 1.0, 1e10).bandwidth == 1.5e10
+    assert through_few_ports(two_nodes(), 1.0, 8e10).bandwidth == 8e10
+    assert through_few_ports(two_nodes(), 0.0, 1e10).bandwidth == 8e10
+    assert through_few_ports(ring(8), 1.0, 1e10).bandwidth == 1e11
 
 
 DEGREES = st.sampled_from([1, 2, 3, 4, 6, 8, 16, 32, 48, 64, 256, 1024])

@@ -101,9 +101,10 @@ def network(inputs: StepInputs, constants: Constants, members: Number) -> Channe
     return Channel(members, port, turn, machine.network_latency, members, port, port)
 
 
-def through_few_ports(ring: Channel, which: Number) -> Channel:
-    """The ring, at the rate of :data:`FEW_PORTS` where it leaves a domain, for steps of which the switch is on."""
-    few = np.minimum(ring.bandwidth, FEW_PORTS * ring.port)
+def through_few_ports(ring: Channel, which: Number, port: Number) -> Channel:
+    """The ring, at the rate of :data:`FEW_PORTS` of so many bytes/s where it leaves a domain, for steps of which the
+    switch is on."""
+    few = np.where(ring.inside < ring.members, np.minimum(ring.bandwidth, FEW_PORTS * port), ring.bandwidth)
     return replace(ring, bandwidth=select(which, few, ring.bandwidth))
 
 

@@ -123,7 +123,8 @@ def _gathers(inputs: StepInputs, constants: Constants, parameters: Number, besid
     shards = inputs.plan.data * beside
     ring = channel(inputs, constants, shards, _inner(inputs) / beside)
     if anywhere(inputs.workload.gathers_through_few_ports):
-        ring = through_few_ports(ring, inputs.workload.gathers_through_few_ports)
+        port = inputs.hardware.network_port * constants.network_efficiency
+        ring = through_few_ports(ring, inputs.workload.gathers_through_few_ports, port)
     far = network(inputs, constants, inputs.plan.dcn_data)
     return (
         _gather(inputs, parameters, ring)

@@ -8,7 +8,7 @@ from dataclasses import fields
 import numpy as np
 
 from asap.core.errors import InsufficientEvidenceError
-from asap.hardware import Chip
+from asap.hardware import Chip, load_chip
 from asap.hardware.instances import chips_per_node
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload
@@ -96,8 +96,15 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
         scaleup_domain=domain,
         link_latency=latency,
         network_bandwidth=chip.network.bandwidth / share,
+        network_port=_network_port(chip),
         network_latency=chip.network.latency,
     )
+
+
+def _network_port(chip: Chip) -> float:
+    node, maker = chips_per_node(chip) or 1, load_chip(chip.name).network.bandwidth
+    rate, ports = chip.network.bandwidth * node, round(chip.network.bandwidth * node / maker)
+    return rate / (min(max(ports, 1), node) if chip.network.stated else node)
 
 
 def model_inputs(a: Architecture) -> ModelInputs:

@@ -121,6 +121,8 @@ class HardwareInputs:
     """Seconds per hop on ICI or NVLink."""
     network_bandwidth: Number
     """Bytes/s into the network between nodes or slices."""
+    network_port: Number
+    """Bytes/s of one port into it: the rate of a node over as many ports of its maker's as that takes."""
     network_latency: Number
     """Seconds per hop between nodes or slices."""
 
