@@ -10,7 +10,7 @@ from asap.plans.degrees import data_axis, over
 from asap.plans.plan import SETTINGS, Mesh
 from asap.stacks.registry import specs
 
-ZERO = re.compile(r"\bzero[- =]?(?P<stage>[0-3])\b", re.IGNORECASE)
+ZERO = re.compile(r"(?:--)?\bzero[-_ ]?(?:optimization)?[._ -]?(?:stage)?[-= ]{0,3}(?P<stage>[0-3])\b", re.IGNORECASE)
 """A stage of ZeRO as a plan: 3 shards what data parallelism replicates, the others replicate it."""
 _MICRO_BATCH = r"(?<!\S)(?:--)?(?:\w+\.)*(?:mbs|micro_batch|{})(?:\s*[=:]\s*|\s+)0*(\d{{1,9}})(?!\S)"
 

@@ -13,8 +13,8 @@ from asap.evidence.effect import carried_over
 from asap.experiments.create import NOT_USED, Statement
 from asap.experiments.experiment import refer_to_hardware
 from asap.experiments.launcher_settings import key_of_launcher, with_launcher_settings
-from asap.experiments.remarks import modelled_by_none
-from asap.hardware import default_topology
+from asap.experiments.remarks import FAMILIES, modelled_by_none, moments_of_bits, optimizer_family
+from asap.hardware import default_topology, find_chip
 from asap.levers.lever import Trial
 from asap.levers.table import TRIALS
 from asap.plans import Plan
@@ -105,10 +105,9 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
         accumulates: a larger batch takes more micro-batches where the stack sets their size and accumulates them.
 
     Raises:
-        UsageError: hardware and chips at once.
         AsapError: the change cannot be read, or the plan cannot run so.
     """
-    study = inquiry.study
+    study, change = inquiry.study, _with_size(inquiry.study, change)
     words, trial = _without_setting(change, study)
     rest, own = _without_own(words, study)
     if not change.changes and trial is None and not own:
@@ -132,8 +131,7 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
         plan=str(scaled), hardware=hardware, topology=topology, slices=slices, global_batch=count,
         sequence_length=change.sequence_length, network=change.network,
     )  # fmt: skip
-    numerics = {"precision": change.precision, "optimizer": change.optimizer}
-    fields = {name: value for name, value in numerics.items() if value is not None}
+    fields = ({"precision": change.precision} if change.precision else {}) | _optimizer(change.optimizer)
     changed = changed_study(study, said, fields | (_effect_of(trial, study) if trial else {}))
     if changed.slice == now.slice and changed.experiment.workload != now.experiment.workload:
         changed = replace(changed, outcomes=_outcomes_under(now))
@@ -217,13 +215,10 @@ def _hardware(study: Study, change: Change) -> tuple[str | None, str | None, int
     """Name, topology and slices: so many of the chips of now are slices like those of now where no single one has them.
 
     Raises:
-        UsageError: hardware and chips at once.
         InsufficientEvidenceError: the hardware of now is not on record.
     """
     if change.chips is None:
         return change.hardware, None, change.slices
-    if change.hardware:
-        raise UsageError("say the size with the hardware", where="chips", hint=f"{change.hardware}-{change.chips}")
     now = study.slice
     if now is None:
         raise InsufficientEvidenceError("the hardware is not on record", where=study.experiment.id, hint="--hardware")
@@ -233,6 +228,25 @@ def _hardware(study: Study, change: Change) -> tuple[str | None, str | None, int
         return f"{now.chip.name}-{change.chips * now.chip.cores}", None, change.slices
     name, shape = study.experiment.hardware.name or now.chip.name, now.topology
     return name, "x".join(map(str, shape)) if shape else None, chips // now.chips_per_slice
+
+
+def _with_size(study: Study, change: Change) -> Change:
+    """The change with the size of a chip that is named alone: so many as are said, else as many as run now."""
+    found = find_chip(change.hardware) if change.hardware else None
+    count = change.chips or (study.slice.devices if study.slice else None)
+    if found is None or count is None:
+        return change
+    name = f"{found.chip.name}-{count // found.chip.devices * found.chip.cores}"
+    return change.model_copy(update={"hardware": name, "chips": None})
+
+
+def _optimizer(name: str | None) -> dict[str, object]:
+    """What the name of an optimizer says of a workload; raises UsageError where it is of none that is known."""
+    if name is None:
+        return {}
+    if (family := optimizer_family(name)) not in FAMILIES:
+        raise UsageError("is no optimizer that is known", where=name, hint=f"one of {', '.join(FAMILIES)}")
+    return {"optimizer": family, **moments_of_bits(name)}
 
 
 def _on_hardware(study: Study, plan: Plan, change: Change) -> Plan:

@@ -1,7 +1,7 @@
 """Free words as a command: what they ask by the classifier, filled with the plans and quantities that they name."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from asap.answers.inquiry import Inquiry
@@ -115,7 +115,7 @@ def _explain(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
 
 def _memory(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
     """Of a plan, or of one with the settings that the words suppose."""
-    supposed = _what_if(replace(slots, switched=slots.supposed), text, inquiry) if slots.supposed else None
+    supposed = _what_if(slots, text, inquiry) if slots.supposed or slots.hardware else None
     return supposed or _of_plan("memory")(slots, text, inquiry)
 
 
@@ -142,7 +142,7 @@ def _what_if(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
     arguments |= {name: value for name, value in named.items() if value}
     microbatches, sizes = _value("microbatches", slots, inquiry), slots.counts.get("micro_batch", ())
     settings = [f"microbatches={microbatches}" if microbatches else "", f"remat={slots.remat}" if slots.remat else ""]
-    settings += [*(f"micro_batch={as_setting(size)}" for size in sizes[-1:]), *slots.switched]
+    settings += [*(f"micro_batch={as_setting(size)}" for size in sizes[-1:]), *slots.supposed]
     said = " ".join(dict.fromkeys(part for part in settings if part))
     plan = " ".join(part for part in ("" if plan == "now" and said else plan, said) if part)
     if plan != "now":

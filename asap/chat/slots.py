@@ -6,6 +6,7 @@ A quantity is a number beside the noun that it counts; nothing is read from the 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Literal
 
@@ -61,6 +62,13 @@ _SWITCHES = {
     ),
 }
 """Settings of a plan that words switch off and on."""
+_SETTINGS = {
+    **{one.name.replace("_", " "): one.name for one in TRIALS},
+    **dict.fromkeys(("compiling", "compilation", "torchcompile"), "torch_compile"),
+    **dict.fromkeys(("flash attention", "flashattention"), "fused_attention"),
+    **dict.fromkeys(("liger", "fused cross entropy"), "fused_loss"),
+}
+"""Words for a setting beside every plan, and its name."""
 _OFF, _ON, _SWITCH = {"disabl", "without", "drop", "remov"}, {"enabl"}, {"turn", "switch"}
 """Stems of the verbs that switch, ``turn`` and ``switch`` with the word beside them."""
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|in place of|from)\s+[\w-]+", re.I)
@@ -77,6 +85,8 @@ _NETWORK = re.compile(
 _HARDWARE = re.compile(r"(?:v\d\w?|[a-z]\d{2,3})-\d+\b", re.I)
 _AXIS = re.compile(r"\b(?:(data|context|model|tensor|expert|pipeline)[- ]parallel\w*|(tp|cp|ep|pp))\b", re.I)
 """An axis that is named without a degree; sequence parallelism is a setting."""
+_ANOTHER = re.compile(r"\s*(?:,|/|or|and|vs\.?|to)\s*(?P<stage>[0-3])\b", re.I)
+"""A second stage of ZeRO behind a first: ``ZeRO 2 or 3``."""
 _ENDS = {*_NOUNS, "the", "a", "of", "and", "or", "while", "with", "for", "on", "in", "to", "at", "is"}
 """Words at which a number has found its noun, or has none behind it."""
 _EACH = {"per", "each", "every"}
@@ -85,6 +95,8 @@ _AHEAD, _BACK, _LIST = 3, 4, 12
 """Words between a number and the noun that it counts, at most; and in a list of numbers."""
 _SHORTEST = 64
 """Tokens of a sequence, of which no run has fewer."""
+_LARGEST = 65_536
+"""Sequences of a step, of which no run has more."""
 _LONG = 4096
 """``16k sequences`` are of that length: no step has so many."""
 
@@ -150,7 +162,9 @@ def read_slots(text: str) -> Slots:
     """
     text = text[:LONGEST]
     spans = [(start, end, str(plan), "zplan") for start, end, plan in plan_spans(text)]
-    spans += [(*found.span(), f"zero={found['stage']}", found.group()) for found in ZERO.finditer(text)]
+    stages = list(ZERO.finditer(text))
+    stages += [other for one in stages if (other := _ANOTHER.match(text, one.end()))]
+    spans += [(*one.span(), f"zero={one['stage']}", "zplan" if stages[1:] else one.group()) for one in stages]
     rates, replaced = list(_NETWORK.finditer(text)), list(_INSTEAD.finditer(text))
     spans += [(*found.span(), "", "network") for found in rates]
     tokens = [
@@ -168,6 +182,8 @@ def read_slots(text: str) -> Slots:
     chosen = [token.word for token in tokens if not any(token.start in range(*found.span()) for found in replaced)]
     hardware, spans_of_hardware = _hardware(tokens, counts)
     operations = tuple(token.text for token in tokens if re.fullmatch(r"[a-z][\w-]*\.\d+", token.word))
+    named = _setting(text)
+    spans += [(*named.span(), "", "zsetting")] if named else []
     spans += spans_of_hardware + [(token.start, token.end, "", "zop") for token in tokens if token.text in operations]
     spans.sort()
     return Slots(
@@ -182,7 +198,7 @@ def read_slots(text: str) -> Slots:
         remat=_policy(chosen),
         switched=tuple(dict.fromkeys(_switched(words))),
         supposed=tuple(dict.fromkeys(_switched(words, named=True))),
-        setting=_setting(text),
+        setting=_SETTINGS[re.sub(r"[\W_]+", " ", named.group().lower())] if named else None,
         axis=WORDS[(axis[1] or axis[2]).lower()] if (axis := _AXIS.search(text)) else None,
         operations=operations,
         masked=_masked(text, spans),
@@ -219,6 +235,7 @@ def _quantities(tokens: list[_Token]) -> Iterator[tuple[Noun, float, _Token]]:
         ):
             noun = "micro_batch"
         noun = None if noun == "sequence_length" and value < _SHORTEST else noun  # a degree of context parallelism
+        noun = None if noun == "global_batch" and value > _LARGEST else noun  # samples of all steps
         if noun == "%" and value <= 1 and not (ahead and ahead.word in ("%", "percent")):
             value *= 100  # an MFU as a fraction
         if noun is not None and noun != "remat":
@@ -298,9 +315,14 @@ def _switched(words: list[str], named: bool = False) -> Iterator[str]:
             yield setting.partition("+")[0] if one else setting
 
 
-def _setting(text: str) -> str | None:
-    said = f" {' '.join(re.findall(r'[a-z0-9]+', text.lower()))} "
-    return next((one.name for one in TRIALS if f" {one.name.replace('_', ' ')} " in said), None)
+@cache
+def _words_of_settings() -> re.Pattern[str]:
+    words = "|".join(sorted(_SETTINGS, key=len, reverse=True)).replace(" ", "[ ._-]?")
+    return re.compile(rf"(?<![\w=])(?:{words})(?![\w=])", re.I)
+
+
+def _setting(text: str) -> re.Match[str] | None:
+    return _words_of_settings().search(text)
 
 
 def _masked(text: str, spans: list[tuple[int, int, str, str]]) -> str:

@@ -133,7 +133,8 @@ def recomputes(key: str) -> bool:
     return _RECOMPUTES.search(key) is not None
 
 
-_FAMILY = re.compile(r"adamw|adafactor|adam|lion|muon|sgd")
+FAMILIES = ("adamw", "adafactor", "adam", "lion", "muon", "sgd")
+_FAMILY = re.compile("|".join(FAMILIES))
 _WITH_BITS = re.compile(r"adam\w{0,40}?_?(32|8|4)bit$")
 _OF_BITS = {"32": "fp32", "8": "int8", "4": "fp4"}
 _PAGED = "paged"
