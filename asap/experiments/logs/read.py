@@ -22,11 +22,11 @@ from asap.experiments.logs.checks import contradictions, figures_of
 from asap.experiments.logs.formats import Form, table
 from asap.experiments.logs.machine import degrees_of_shape, hardware_of
 from asap.experiments.logs.measured import Sizes, ending_of, measured, step_index
-from asap.experiments.logs.reading import LogReading, SettingsBlock, instead_of_log
+from asap.experiments.logs.reading import FLATTENED, LogReading, SettingsBlock, instead_of_log
 from asap.experiments.logs.scan import Found, Scan, scan, scan_text
 from asap.experiments.logs.settings import settings_of
 from asap.experiments.logs.text import lines_of, number, open_log
-from asap.experiments.logs.values import scalar, values_of
+from asap.experiments.logs.values import is_flattened, scalar, values_of
 from asap.experiments.observed import Measured
 from asap.stacks.megatron.sections import BRIDGE, NEMO, dialect
 from asap.stacks.registry import claimant, folder_of
@@ -81,7 +81,9 @@ def is_log(path: Path) -> bool:
         return False
     found = scan_text(head)
     printed = any(block.kind in _OF_LOGS_ALONE for block in found.blocks)
-    return not head.startswith(b"#!") and bool(found.parameters or printed or len(found.steps) > 1)
+    return not head.startswith(b"#!") and bool(
+        found.parameters or printed or sum(not one[0].general for one in found.steps) > 1
+    )
 
 
 def log_of_folder(folder: Path) -> tuple[Path, int] | None:
@@ -229,7 +231,9 @@ def _blocks(found: Scan, start: int) -> tuple[SettingsBlock, ...]:
         named = _CALLED.search(raw.title)
         title = next((word for word in named.groups() if word), "") if named else ""
         title = title or (raw.title.partition(":")[0] if _BARE_KEY.match(raw.title) else "")
-        kind = {"arguments": "deepspeed" if "DeepSpeed" in raw.title else "arguments"}.get(raw.kind, raw.kind)
+        title = title or (next(iter(values)) if raw.kind == "json" else "")  # several mappings may be printed
+        kind = "deepspeed" if raw.kind == "arguments" and "DeepSpeed" in raw.title else raw.kind
+        kind = FLATTENED if is_flattened(raw) else kind
         kept[kind, title] = SettingsBlock(
             kind=f"{kind}: {title}" if title else kind, line=raw.line, complete=raw.complete, values=values
         )

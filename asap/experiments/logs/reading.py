@@ -26,6 +26,10 @@ class LogHardware(BaseModel):
     network: str | None = Field(default=None, description="the transport that NCCL says it uses: IB, Socket, …")
 
 
+FLATTENED = "flattened"
+"""A block that has lost its indentation: what belongs to which of its sections is not known."""
+
+
 class SettingsBlock(BaseModel):
     """A block of resolved settings as it was printed."""
 

@@ -24,7 +24,7 @@ _MOST = 4000
 _MOST_STEPS = 40_000
 _TIMED = (
     "seconds", "milliseconds", "milliseconds_of_iteration", "seconds_each", "tokens_per_second_per_device",
-    "samples_per_second", "steps_per_second", "tokens_per_second", "elapsed",
+    "samples_per_second", "steps_per_second", "tokens_per_second", "elapsed", "seconds_of_line", "milliseconds_of_line",
 )  # fmt: skip
 """Fields that say how long a step takes, the most exact first."""
 MOST_LINES_OF_ENDING = 7
@@ -200,6 +200,8 @@ class _Pass:
         """What was found; blocks that the end of the log cuts are kept as they are."""
         self.scan.blocks += [one.block for one in self._collectors if one.block.lines]
         self._thin()
+        if len({one[0].general for one in self.scan.steps if not one[0].bar}) > 1:
+            self.scan.steps = [one for one in self.scan.steps if not one[0].general]
         return self.scan
 
     def _thin(self) -> None:
@@ -273,7 +275,8 @@ class _Pass:
         if "step" in fields and (clock := seconds_of_day(line[:_PREFIX])):
             fields["clock"] = clock
         timed = [name for name in _TIMED if name in fields]
-        if not timed or (form.bar and (not is_training_bar(line) or fields.get("total_steps") == "1")):
+        taken = form.general and any(one[3] == offset for one in self.scan.steps[-1:])
+        if not timed or taken or (form.bar and (not is_training_bar(line) or fields.get("total_steps") == "1")):
             return
         self._timed[form.anchor] = timed
         self.scan.steps.append((form, fields, number, offset))
