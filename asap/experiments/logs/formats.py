@@ -20,7 +20,7 @@ class Form:
 
     ``bar`` is a progress bar, which is a step's only where it has no other title. ``spread``: what belongs to one step
     stands on several lines. ``first``: of several such lines the first counts. ``from_zero``: so are its steps counted.
-    ``general``: of no program; it counts where nothing else is a step's.
+    ``general``: of no program; it counts where nothing else says it.
     """
 
     anchor: bytes
@@ -99,8 +99,16 @@ def totals() -> tuple[Form, ...]:
 
 @cache
 def statements() -> tuple[Form, ...]:
-    """What programs say on a line of what they run with."""
+    """What programs say on a line of what they run with, and settings by their names, one a line."""
+    lines = {
+        field: (names, re.compile(_OF_SETTING.format(_any(names))))
+        for field, names in table("settings")["lines"].items()
+    }
     return tuple(
+        Form(text.encode(), fields={field: pattern}, general=True)
+        for field, (names, pattern) in lines.items()
+        for text in sorted(_spelt(names))
+    ) + tuple(
         Form(
             anchor.encode(),
             program["stack"],
@@ -112,6 +120,11 @@ def statements() -> tuple[Form, ...]:
         for program in table("statements")["program"]
         for anchor, said in program["lines"].items()
     )
+
+
+_OF_SETTING = (
+    r"(?i)^(?:.{{0,80}}?(?:\]|INFO:?|-|>) +)?\W{{0,8}}(?:{})[\"']?\s*(?:[:=|│]|\.{{2,}})\s*[\"']?(\d+)[\"',;|│\s]*$"
+)
 
 
 @cache
@@ -157,13 +170,17 @@ def _metric(names: Sequence[str], units: Sequence[str]) -> re.Pattern[str]:
     unit = "|".join(filter(None, units))
     said = [rf"[ _]?\(?(?:{unit})\)?{_IS}(?=[\d.])", rf"{_IS}(?=[\d.,]+ ?(?:{unit})(?![a-z]))"] if unit else []
     said += [rf"{_IS}(?=[\d.,]+{_OTHER_UNIT})"] if "" in units else []
-    called = "|".join(name.replace(" ", "[ _/.-]?") for name in names)
-    return re.compile(rf"{_BEFORE}(?:{called})(?:{'|'.join(said)})([\d.,]+)")
+    return re.compile(rf"{_BEFORE}(?:{_any(names)})(?:{'|'.join(said)})([\d.,]+)")
+
+
+def _any(names: Iterable[str]) -> str:
+    return "|".join(name.replace(" ", "[ _/.-]?") for name in names)
 
 
 def _spelt(names: Iterable[str]) -> set[str]:
-    """How names are written, without the first letter, which may be a capital."""
-    return {each[1:] for name in names for each in (*(name.replace(" ", by) for by in " _/"), name.title())}
+    """How names are written, without the first letter of a word, which may be a capital."""
+    spelt = ((name, each) for name in names for each in (*(name.replace(" ", by) for by in " _/-"), name.title()))
+    return {each[len(name.split()[0]) > 1 :] for name, each in spelt}
 
 
 @cache

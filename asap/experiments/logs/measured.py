@@ -97,9 +97,8 @@ def _by_elapsed(lines: Iterable[StepLine]) -> Iterator[StepLine]:
                 fields = fields | {"seconds": str(since / (step - before[0]))}
             if before is None or step < before[0] or since < 0 or "seconds" in fields:
                 before = (step, passed)
-        if step is not None and last is not None and step - last == 1:
-            own = {name.removesuffix(OF_LINE): text for name, text in fields.items() if name.endswith(OF_LINE)}
-            fields = own | fields
+        if step is not None and step - 1 == last:
+            fields = {name.removesuffix(OF_LINE): text for name, text in fields.items()} | fields
         last = last if step is None else step
         yield form, fields, line, offset
 

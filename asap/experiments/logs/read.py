@@ -22,14 +22,14 @@ from asap.experiments.logs.checks import contradictions, figures_of
 from asap.experiments.logs.formats import Form, table
 from asap.experiments.logs.machine import degrees_of_shape, hardware_of
 from asap.experiments.logs.measured import Sizes, ending_of, measured, step_index
-from asap.experiments.logs.reading import FLATTENED, LogReading, SettingsBlock, instead_of_log
+from asap.experiments.logs.reading import FLATTENED, LogReading, SettingsBlock
 from asap.experiments.logs.scan import Found, Scan, scan, scan_text
 from asap.experiments.logs.settings import settings_of
 from asap.experiments.logs.text import lines_of, number, open_log
 from asap.experiments.logs.values import is_flattened, scalar, values_of
 from asap.experiments.observed import Measured
 from asap.stacks.megatron.sections import BRIDGE, NEMO, dialect
-from asap.stacks.registry import claimant, folder_of
+from asap.stacks.registry import claimant, folder_of, instead_of_log
 from asap.stacks.stack_settings import dotted
 
 SUFFIXES = (".log", ".out", ".err", ".stdout", ".stderr")
@@ -171,6 +171,9 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     steps = [one for one in found.steps if one[3] >= start][:: -1 if is_reversed else 1]
     if not (blocks or statements or found.totals or any("loss" in one[1] for one in steps)):
         steps = [one for one in steps if not one[0].bar]  # anything draws progress bars
+    statements = (
+        {} if blocks else _alike(fields for offset, fields in found.settings if offset > last_before)
+    ) | statements
     totals = [one for one in found.totals if one[3] >= start]
     figures = figures_of(steps)
     said = {key: str(value) for block in blocks if block.kind == "maxtext" for key, value in block.values.items()}
@@ -266,6 +269,14 @@ def _statements(lines: Iterable[Found], behind: int) -> dict[str, str]:
         said = new | said if one.form.first else said | new
         said |= one.form.sets
     return {name: plain(text, 200) for name, text in said.items()}
+
+
+def _alike(lines: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Settings that lines say once, or always alike."""
+    said: dict[str, set[str]] = {}
+    for name, text in (item for fields in lines for item in fields.items()):
+        said.setdefault(name, set()).add(text)
+    return {name: text for name, (text, *others) in said.items() if not others}
 
 
 def _overridden(block: SettingsBlock, overrides: str) -> SettingsBlock:

@@ -18,7 +18,7 @@ from asap.experiments.logs.formats import table
 from asap.experiments.logs.machine import mesh_of_maxtext, model_of_shapes, of_other_mesh, read_shapes
 from asap.experiments.logs.measured import measured_step
 from asap.experiments.logs.read import read_log
-from asap.experiments.logs.reading import FLATTENED, LogReading, SettingsBlock, instead_of_log
+from asap.experiments.logs.reading import FLATTENED, LogReading, SettingsBlock
 from asap.experiments.logs.settings import LogSettings, settings_of
 from asap.experiments.logs.values import scalar
 from asap.experiments.maxtext.architecture import over_model
@@ -26,7 +26,7 @@ from asap.experiments.observed import Measured, Observed
 from asap.experiments.remarks import still_open
 from asap.models import Workload
 from asap.plans import Mesh, Plan, Remat
-from asap.stacks.registry import is_claimed, specs
+from asap.stacks.registry import instead_of_log, is_claimed, specs
 from asap.stacks.stack_settings import dotted
 
 ReadDocument = Callable[[Document, Sequence[str], Experiment], Experiment]

@@ -56,6 +56,7 @@ class Scan:
     parameters: list[tuple[int, int, str, str]] = field(default_factory=list)
     """MaxText's ``Config param``: offset, line, key, value."""
     statements: list[Found] = field(default_factory=list)
+    settings: list[tuple[int, dict[str, str]]] = field(default_factory=list)  # offset, fields: lines of one setting
     devices: list[Found] = field(default_factory=list)
     endings: list[Found] = field(default_factory=list)
     steps: list[tuple[Form, dict[str, str], int, int]] = field(default_factory=list)
@@ -88,15 +89,20 @@ _Known = Form | EndingForm | DeviceForm | BlockStart | None
 """What a line is read by; ``None`` for MaxText's ``Config param``."""
 
 
+def _is_general(form: _Known) -> bool:
+    return isinstance(form, Form) and form.general
+
+
 @cache
 def _known() -> tuple[_Known, ...]:
-    return (*steps(), *totals(), *statements(), *devices(), *endings(), *starts(), None)
+    known = (*steps(), *totals(), *statements(), *devices(), *endings(), *starts(), None)
+    return tuple(sorted(known, key=_is_general))
 
 
 @cache
-def _automaton() -> BytesAhoCorasick:
-    """Finds what :func:`_known` contains."""
-    anchors = [_CONFIG_PARAM if form is None else form.anchor for form in _known()]
+def _automaton(general: bool) -> BytesAhoCorasick:
+    """Finds what :func:`_known` contains; what is general, and comes last, only if it is looked for."""
+    anchors = [_CONFIG_PARAM if form is None else form.anchor for form in _known() if general or not _is_general(form)]
     return BytesAhoCorasick(anchors, implementation=Implementation.DFA)
 
 
@@ -154,7 +160,8 @@ class _Pass:
     def _lines(self, chunk: bytes) -> list[tuple[int, list[tuple[_Known, int]]]]:
         """Beginnings of lines, in order, each with what it is read by and how many such lines it stands for."""
         places: dict[int, list[int]] = {}
-        for which, start, _ in _automaton().find_matches_as_indexes(chunk, overlapping=True):
+        general = all(one[0].general for one in self.scan.steps[-1:])  # until steps of a program are seen
+        for which, start, _ in _automaton(general).find_matches_as_indexes(chunk, overlapping=True):
             places.setdefault(which, []).append(start)
         most = _MOST_OF_PIECE if self.scan.size else _MOST_OF_FIRST
         found: dict[int, list[tuple[_Known, int]]] = {}
@@ -167,7 +174,7 @@ class _Pass:
                 stride = -(-len(at) // most)
             last = -1
             for place in at[:-1:stride] + at[-1:]:
-                if (begin := chunk.rfind(b"\n", 0, place) + 1) != last:
+                if (begin := chunk.rfind(b"\n", 0, place) + 1) != last and not (_is_general(form) and begin in found):
                     found.setdefault(begin, []).append((form, stride))
                     last = begin
         return sorted(found.items(), key=lambda one: one[0])
@@ -267,6 +274,8 @@ class _Pass:
         elif id(form) in self._totals:
             if fields := form.read(line):
                 _append(self.scan.totals, (form, fields, number, offset))
+        elif form.general:
+            self.scan.settings += [(offset, fields) for fields in [form.read(line)] if fields]
         else:
             _append(self.scan.statements, Found(form, line[:8000], number, offset))
 
@@ -275,8 +284,7 @@ class _Pass:
         if "step" in fields and (clock := seconds_of_day(line[:_PREFIX])):
             fields["clock"] = clock
         timed = [name for name in _TIMED if name in fields]
-        taken = form.general and any(one[3] == offset for one in self.scan.steps[-1:])
-        if not timed or taken or (form.bar and (not is_training_bar(line) or fields.get("total_steps") == "1")):
+        if not timed or (form.bar and (not is_training_bar(line) or fields.get("total_steps") == "1")):
             return
         self._timed[form.anchor] = timed
         self.scan.steps.append((form, fields, number, offset))
