@@ -160,7 +160,7 @@ def _forms(one: Mapping[str, Any]) -> tuple[Form, ...]:
 
 
 _SHORTEST_ANCHOR = 7
-_BEFORE = r"(?i)(?:^|[^a-z _/.-]\s*|\s\s|(?<![dlt])/|(?:train|training|avg|average|mean)[ _.-]+)"  # not eval/, test/
+_BEFORE = r"(?i)(?:^|[^a-z _/.-]\s*|\s\s|\d[a-z%]{1,3} |(?<![dlt])/|(?:train|training|avg|average|mean)[ _.-]+)"
 _IS = r"[\"']?\s*[:=]\s*[\"']?"
 _OTHER_UNIT = r"(?![\d.,]| ?(?:ms|us|µs|ns|m|min|minutes?|h|hours?|%)(?![a-z]))"
 

@@ -49,9 +49,8 @@ def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None
     for name in ("devices", "nodes", "devices_per_node"):
         fields |= {name: said[name]} if said.get(name, "").isdigit() else {}
     named = fields.get("chip")
-    memory = float(fields.get("memory_mib", 0)) / 1024 or float(fields.get("memory_gib", 0)) or None
-    each_gib = memory or (memory_bytes or 0) / 2**30 or None
-    chip = chip_of_device(_KINDS_OF_NODE.sub("", named), each_gib) if named else None
+    memory = float(fields.get("memory_mib", 0)) / 1024 or float(fields.get("memory_gib", (memory_bytes or 0) / 2**30))
+    chip = chip_of_device(_KINDS_OF_NODE.sub("", named), memory or None) if named else None
     nodes, each, slices = (int(fields.get(name, 0)) for name in ("nodes", "devices_per_node", "slices"))
     listed = len(slots) if len({process for process, _ in slots}) > 1 else 0  # of one process: of its host alone
     devices = int(fields.get("devices", 0)) or listed or nodes * each or _mesh_size(said)

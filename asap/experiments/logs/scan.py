@@ -165,6 +165,7 @@ class _Pass:
             places.setdefault(which, []).append(start)
         most = _MOST_OF_PIECE if self.scan.size else _MOST_OF_FIRST
         found: dict[int, list[tuple[_Known, int]]] = {}
+        taken: set[int] = set()
         for which in sorted(places):
             form, at, stride = _known()[which], places[which], 1
             if len(at) > most and id(form) not in self._steps:
@@ -172,10 +173,11 @@ class _Pass:
             elif isinstance(form, Form) and len(at) > most:
                 at = self._counted_once(form, chunk, at)
                 stride = -(-len(at) // most)
-            last = -1
+            last, own = -1, id(form) in self._steps and isinstance(form, Form) and not form.bar
             for place in at[:-1:stride] + at[-1:]:
-                if (begin := chunk.rfind(b"\n", 0, place) + 1) != last and not (_is_general(form) and begin in found):
+                if (begin := chunk.rfind(b"\n", 0, place) + 1) != last and not (_is_general(form) and begin in taken):
                     found.setdefault(begin, []).append((form, stride))
+                    taken |= {begin} if own else set()
                     last = begin
         return sorted(found.items(), key=lambda one: one[0])
 
