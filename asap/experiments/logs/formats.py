@@ -155,12 +155,11 @@ def _forms(one: Mapping[str, Any]) -> tuple[Form, ...]:
     fields |= {field: _metric(each["names"], units) for each in metrics for field, units in each["units"].items()}
     said = {name: one[name] for name in ("bar", "spread", "from_zero", "general") if name in one}
     anchors = {*one.get("anchors", ()), *([one["anchor"]] if "anchor" in one else ())}
-    anchors |= {text for each in metrics for text in _spelt(each["names"]) if len(text) >= _SHORTEST_ANCHOR}
+    anchors |= {text for each in metrics for text in _spelt(each["names"]) if len(text) > 6}
     return tuple(Form(anchor=text.encode(), stack=one["stack"], fields=fields, **said) for text in sorted(anchors))
 
 
-_SHORTEST_ANCHOR = 7
-_BEFORE = r"(?i)(?:^|[^a-z _/.-]\s*|\s\s|\d[a-z%]{1,3} |(?<![dlt])/|(?:train|training|avg|average|mean)[ _.-]+)"
+_BEFORE = r"(?i)(?:^|[^a-z _/.-]\s*|\s\s|\d[a-z%]{1,3} |(?<![dlt])/|(?:train|training)[ _.-]+)"
 _IS = r"[\"']?\s*[:=]\s*[\"']?"
 _OTHER_UNIT = r"(?![\d.,]| ?(?:ms|us|µs|ns|m|min|minutes?|h|hours?|%)(?![a-z]))"
 

@@ -75,7 +75,7 @@ def _of_platform(name: str) -> dict[str, str]:
     counts = list(_COUNT.finditer(name))
     rest = (name[counts[-1].end() :] if counts else name).removeprefix("x").replace("_", " ")
     devices, chip = math.prod(int(count[1]) for count in counts), {"chip": rest}
-    if _CHIP.match(rest) and (len(counts) > 1 or devices == _OF_NODE):
+    if _CHIP.match(rest) and counts and (len(counts) > 1 or counts[0].start() or devices == _OF_NODE):
         return chip | {"devices": str(devices)}
     return chip | ({"nodes": counts[0][1]} if counts and counts[0].start() == 0 else {})
 

@@ -86,8 +86,7 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
 def _by_elapsed(lines: Iterable[StepLine]) -> Iterator[StepLine]:
     """Lines that say how long a run has taken with the time of a step since one before, long ago where the time is one
     of whole seconds; a time that is not said to be a step's counts where each line is of one step."""
-    before: tuple[int, float] | None = None
-    last: int | None = None
+    before, last = None, None
     for form, fields, line, offset in lines:
         exact, step = number(fields.get("elapsed_milliseconds", "")), step_index(fields)
         passed = duration(fields.get("elapsed", "")) if exact is None else exact / 1e3

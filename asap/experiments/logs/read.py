@@ -169,7 +169,8 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     blocks = tuple(_overridden(block, statements.get("overrides", "")) for block in blocks)
     statements |= degrees_of_shape(statements.get("mesh_shape", ""), blocks)
     steps = [one for one in found.steps if one[3] >= start][:: -1 if is_reversed else 1]
-    if not (blocks or statements or found.totals or any("loss" in one[1] for one in steps)):
+    told = any(one[0].stack != "any" for one in found.totals) or any("loss" in one[1] for one in steps)
+    if not (blocks or statements.keys() - {"trainer"} or told):
         steps = [one for one in steps if not one[0].bar]  # anything draws progress bars
     statements = (
         {} if blocks else _alike(fields for offset, fields in found.settings if offset > last_before)

@@ -27,6 +27,7 @@ _TIMED = (
     "samples_per_second", "steps_per_second", "tokens_per_second", "elapsed", "seconds_of_line", "milliseconds_of_line",
 )  # fmt: skip
 """Fields that say how long a step takes, the most exact first."""
+_OF_STEP = {"step", "loss", "seconds", "milliseconds"}  # of which a line of no known program has one: others are prose
 MOST_LINES_OF_ENDING = 7
 """Of a message of PyTorch or XLA, with all its figures, in a narrow terminal."""
 _MOST_OF_PIECE, _MOST_OF_FIRST = 500, 4000
@@ -160,8 +161,8 @@ class _Pass:
     def _lines(self, chunk: bytes) -> list[tuple[int, list[tuple[_Known, int]]]]:
         """Beginnings of lines, in order, each with what it is read by and how many such lines it stands for."""
         places: dict[int, list[int]] = {}
-        general = all(one[0].general for one in self.scan.steps[-1:])  # until steps of a program are seen
-        for which, start, _ in _automaton(general).find_matches_as_indexes(chunk, overlapping=True):
+        every = all(one[0].general for one in self.scan.steps[-1:])  # until steps of a program are seen
+        for which, start, _ in _automaton(every).find_matches_as_indexes(chunk, overlapping=True):
             places.setdefault(which, []).append(start)
         most = _MOST_OF_PIECE if self.scan.size else _MOST_OF_FIRST
         found: dict[int, list[tuple[_Known, int]]] = {}
@@ -285,7 +286,7 @@ class _Pass:
         fields = form.read(line)
         if "step" in fields and (clock := seconds_of_day(line[:_PREFIX])):
             fields["clock"] = clock
-        timed = [name for name in _TIMED if name in fields]
+        timed = [name for name in _TIMED if name in fields and (not form.general or fields.keys() & _OF_STEP)]
         if not timed or (form.bar and (not is_training_bar(line) or fields.get("total_steps") == "1")):
             return
         self._timed[form.anchor] = timed
