@@ -223,13 +223,13 @@ class Line(Query):
         found = self._lines(study, plan)
         text = found.text
         whole = self._whole(inquiry, found.stack, text) if self.command else ""
-        title = contracts()[found.stack].title
+        title, framework = contracts()[found.stack].title, study.experiment.workload.framework
         return LineAnswer(
             command=tuple(whole.splitlines()),
             line=tuple(text.splitlines()),
             exports=found.exports,
             plan=str(plan),
-            stack=title if found.stack != "settings" else f"{study.experiment.workload.framework} {title}",
+            stack=title if found.stack != "settings" else f"{framework} {title}" if framework else "plan",
             stays=mesh_that_stays(study, plan),
             change=changes_of(inquiry, plan),
         )

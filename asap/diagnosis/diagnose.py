@@ -14,19 +14,19 @@ from asap.profiles import Gap, Profile
 from asap.profiles.kpis import NO_PROFILE
 from asap.stacks.launchers import Stack
 from asap.stacks.megatron.releases import PROFILER, is_of_swift, lacks
-from asap.stacks.registry import capture_of, spec_of
+from asap.stacks.registry import capture_of, contracts, spec_of
 from asap.traces.analysis.report import ReplayReport
 
 _BY_HAND = "torch.profiler around a few steps for --profile"
 
 
-def no_profile(stack: Stack | None, settings: Mapping[str, object] | None = None) -> Gap:
+def no_profile(stack: Stack | None, settings: Mapping[str, object] | None, chip: Chip | None) -> Gap:
     """What a run without a profile lacks, and what its stack can capture, in the version that takes its settings."""
     table = spec_of(stack, settings or {}) if stack else None
-    capture = table.capture if table else capture_of(stack or "")
-    if stack == "megatron" and (lacks(settings or {}, PROFILER) or is_of_swift(settings or {})):
-        capture = _BY_HAND
-    return NO_PROFILE.model_copy(update={"capture": capture}) if capture else NO_PROFILE
+    of_jax = contracts()[stack].kin == "jax" if stack else chip is None or chip.kind != "gpu"
+    by_hand = stack == "megatron" and (lacks(settings or {}, PROFILER) or is_of_swift(settings or {}))
+    capture = "" if by_hand else table.capture if table else capture_of(stack or "")
+    return NO_PROFILE.model_copy(update={"capture": capture or (NO_PROFILE.capture if of_jax else _BY_HAND)})
 
 
 _CATEGORIES: Mapping[Bottleneck, tuple[str, ...]] = {
@@ -95,7 +95,7 @@ def diagnose(
         settings: of the run's configuration, which tell the version of its stack.
     """
     if profile is None:
-        return _insufficient("there is no profile of this run", (no_profile(stack, settings),), ())
+        return _insufficient("there is no profile of this run", (no_profile(stack, settings, chip),), ())
     facts = Facts(profile, shares_of(profile, chip), plan, chip, stack, replay)
     findings = sorted(
         (finding for rule in RULES if (finding := rule(facts))),
@@ -103,7 +103,7 @@ def diagnose(
     )
     chosen = _bottleneck(findings, facts.shares)
     if chosen is None:
-        missing = profile.gaps or (no_profile(stack, settings),)
+        missing = profile.gaps or (no_profile(stack, settings, chip),)
         return _insufficient(_missing_evidence(facts), missing, tuple(findings), causes_of(facts))
     findings = [with_path(finding, facts) for finding in (chosen, *(f for f in findings if f is not chosen))]
     return Diagnosis(

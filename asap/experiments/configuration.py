@@ -14,7 +14,6 @@ from asap.experiments.files.documents import Document, read_document, read_text,
 from asap.experiments.huggingface_model import read_huggingface
 from asap.experiments.launch.job import manifests, read_job
 from asap.experiments.logs.read import is_log, log_of_folder
-from asap.experiments.logs.reading import instead_of_script
 from asap.experiments.logs.record import read_log_record
 from asap.experiments.maxtext.launch import is_override
 from asap.experiments.maxtext.reader import read_maxtext
@@ -25,7 +24,7 @@ from asap.experiments.record_file import FIELDS, apply_field_overrides, read_rec
 from asap.experiments.remarks import note_on_attention, note_on_paged, with_vocabulary
 from asap.experiments.shell import is_script
 from asap.experiments.tables.reader import read_table
-from asap.stacks.registry import is_claimed, spec
+from asap.stacks.registry import instead_of_script, is_claimed, spec
 from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 
 OPTIONS = "options"

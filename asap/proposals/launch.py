@@ -26,8 +26,7 @@ from asap.study.study import Study
 
 def overrides_of(study: Study, plan: Plan, whole: bool = False) -> Overrides:
     """What to paste for the run's own launcher to run a plan; takes and raises what :func:`launcher_line` does."""
-    experiment = study.experiment
-    stack = words_of(stack_of(experiment.workload.framework), experiment.hyperparameters)
+    stack = words_of(_stack(study), study.experiment.hyperparameters)
     return Overrides(stack=stack, text=launcher_line(study, plan, whole=whole), exports=flags_for(study, plan).exports)
 
 
@@ -39,8 +38,9 @@ def launcher_line(
     Raises:
         PlanError: the launcher has no words for it.
     """
-    experiment = study.experiment
-    stack = stack_of(experiment.workload.framework)
+    experiment, stack = study.experiment, _stack(study)
+    if (stack, experiment.workload.framework) == ("settings", None):
+        return str(plan)
     of_model = [key.removeprefix(OF_MODEL) for key in experiment.provenance if key.startswith(OF_MODEL)]
     layers = _layers(experiment, stack)
     batch, topology = experiment.workload.global_batch, study.slice.topology if study.slice else None
@@ -95,19 +95,21 @@ def mesh_that_stays(study: Study, plan: Plan) -> tuple[str, ...]:
 
 def why_not_launched(study: Study, plan: Plan) -> str | None:
     """Why the run's own launcher has no words for a plan; ``None`` if it has."""
-    experiment = study.experiment
-    stack = stack_of(experiment.workload.framework)
-    layers = _layers(experiment, stack)
-    if stack == "maxtext" and not _is_configured(study):
+    experiment, stack = study.experiment, _stack(study)
+    if experiment.workload.framework is None or (stack == "maxtext" and not _is_configured(study)):
         return None
-    return inexpressible(plan, stack, _settings(experiment), experiment.workload.global_batch, layers)
+    batch = experiment.workload.global_batch
+    return inexpressible(plan, stack, _settings(experiment), batch, _layers(experiment, stack))
+
+
+def _stack(study: Study) -> Stack:
+    return stack_of(study.experiment.workload.framework, study.chip and study.chip.kind)
 
 
 def _is_configured(study: Study) -> bool:
     """Whether the record has settings of the stack that the line to paste goes on top of."""
-    experiment = study.experiment
-    of_maxtext = experiment.workload.framework == "MaxText"
-    return bool(experiment.hyperparameters) and (of_maxtext or stack_of(experiment.workload.framework) != "maxtext")
+    framework = study.experiment.workload.framework
+    return bool(study.experiment.hyperparameters) and (framework == "MaxText" or stack_of(framework) != "maxtext")
 
 
 def _settings(experiment: Experiment) -> Mapping[str, object]:

@@ -98,7 +98,7 @@ def _meaning(plan: Plan) -> str:
 def _in_words(experiment: Experiment) -> str:
     """The plan in the words of its stack."""
     plan, stack = experiment.plan, stack_of(experiment.workload.framework)
-    if plan is None:
+    if plan is None or experiment.workload.framework is None:
         return ""
     try:
         form: dict[str, object] = {FOLDED: experiment.workload.experts_over}

@@ -45,10 +45,10 @@ _NUMBERS = ("sequence_parallel", "loss_chunks", "first_moment", "second_moment",
 """Settings beside the mesh that some stacks have no words for."""
 
 
-def stack_of(framework: str | None) -> Stack:
-    """The stack whose words a record's framework takes; MaxText's for any other."""
-    table = by_framework(framework)
-    return cast(Stack, table.contract) if table else _STACKS.get((framework or "").casefold(), "maxtext")
+def stack_of(framework: str | None, kind: str | None = None) -> Stack:
+    """The stack whose words a record's framework takes: MaxText's for any other, on GPUs none's if it is not said."""
+    table, other = by_framework(framework), "settings" if framework is None and kind == "gpu" else "maxtext"
+    return cast(Stack, table.contract if table else _STACKS.get((framework or "").casefold(), other))
 
 
 def contract_of(framework: str | None) -> Contract:

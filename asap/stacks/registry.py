@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import shlex
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -242,3 +243,36 @@ def _with_sections(settings: Mapping[str, object]) -> Mapping[str, object]:
     parts = (key.split(".") for key in settings)
     sections = {".".join(words[:count]): True for words in parts for count in range(1, len(words))}
     return {**sections, **settings}
+
+
+@cache
+def _printing() -> Mapping[str, Mapping[str, Any]]:
+    return tomllib.loads((FOLDER / "printing.toml").read_text(encoding="utf-8"))
+
+
+def instead_of_log(stack: str | None) -> str:
+    """What to do about a log that has no settings."""
+    known, spec = _printing().get(stack or ""), specs().get(stack or "")
+    prints = known["prints"] if known else spec.prints if spec else ""
+    prints = f"{prints}: give a log that begins there" if prints else "start the run so that it prints its settings"
+    return f"{prints}, or give the configuration, and this log with --step-time"
+
+
+def instead_of_script(text: str, path: Path) -> str:
+    """What to do about a script that cannot be read without running it.
+
+    Args:
+        text: of the script, which tells the stack.
+        path: of the file, as the user named it.
+    """
+    known = next((one["prints"] for one in _printing().values() if any(map(text.__contains__, one["signs"]))), "")
+    started = (one.prints for one in specs().values() if one.command and re.search(one.command.program, text))
+    prints = known or next(started, "")
+    log = f"give the log of the run ({prints})" if prints else "give the log of the run"
+    return f"{log}, or asap resolve -- {_program_of(path)} {shlex.quote(str(path))}"
+
+
+def _program_of(path: Path) -> str:
+    """What runs a file, by its name."""
+    is_makefile = path.suffix == ".mk" or path.name.casefold() in ("makefile", "gnumakefile")
+    return "make -f" if is_makefile else {".py": "python", ".fish": "fish"}.get(path.suffix, "bash")

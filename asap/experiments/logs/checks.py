@@ -140,7 +140,7 @@ def figures_of(steps: Sequence[tuple[Form, dict[str, str], int, int]]) -> dict[s
     held, share = (number(lines[-1].get(name, "")) if lines else None for name in ("memory_gib", "memory_percent"))
     if held and share:
         found["capacity_bytes"] = 100 * 2**30 * held / share
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in (found | {"lines": len(lines)}).items() if value}
 
 
 def _growth(lines: Iterable[Mapping[str, str]], field: str, turns_at: float = math.inf) -> float | None:

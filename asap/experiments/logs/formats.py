@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -20,6 +20,7 @@ class Form:
 
     ``bar`` is a progress bar, which is a step's only where it has no other title. ``spread``: what belongs to one step
     stands on several lines. ``first``: of several such lines the first counts. ``from_zero``: so are its steps counted.
+    ``general``: of no program; it counts where nothing else says it.
     """
 
     anchor: bytes
@@ -31,6 +32,7 @@ class Form:
     spread: bool = False
     first: bool = False
     from_zero: bool = False
+    general: bool = False
 
     def read(self, line: str) -> dict[str, str]:
         """The fields that the line has, as text; each pattern has one group, and a number its exponent."""
@@ -86,19 +88,27 @@ class DeviceForm:
 @cache
 def steps() -> tuple[Form, ...]:
     """What is printed of each step."""
-    return tuple(map(_form, table("steps")["line"]))
+    return tuple(form for one in table("steps")["line"] for form in _forms(one))
 
 
 @cache
 def totals() -> tuple[Form, ...]:
     """What is printed once of a run, or now and then: memory, the time of all steps."""
-    return tuple(map(_form, table("steps")["total"]))
+    return tuple(form for one in table("steps")["total"] for form in _forms(one))
 
 
 @cache
 def statements() -> tuple[Form, ...]:
-    """What programs say on a line of what they run with."""
+    """What programs say on a line of what they run with, and settings by their names, one a line."""
+    lines = {
+        field: (names, re.compile(_OF_SETTING.format(_any(names))))
+        for field, names in table("settings")["lines"].items()
+    }
     return tuple(
+        Form(text.encode(), fields={field: pattern}, general=True)
+        for field, (names, pattern) in lines.items()
+        for text in sorted(_spelt(names))
+    ) + tuple(
         Form(
             anchor.encode(),
             program["stack"],
@@ -112,6 +122,11 @@ def statements() -> tuple[Form, ...]:
     )
 
 
+_OF_SETTING = (
+    r"(?i)^(?:.{{0,80}}?(?:\]|INFO:?|-|>) +)?\W{{0,8}}(?:{})[\"']?\s*(?:[:=|│]|\.{{2,}})\s*[\"']?(\d+)[\"',;|│\s]*$"
+)
+
+
 @cache
 def endings() -> tuple[EndingForm, ...]:
     """How runs end."""
@@ -120,7 +135,7 @@ def endings() -> tuple[EndingForm, ...]:
             one["kind"],
             anchor.encode(),
             tuple(map(re.compile, one.get("patterns", ()))),
-            re.compile(rf"(?<![\w=/]){re.escape(anchor)}") if one.get("words") else None,
+            re.compile(one["words"].replace("{anchor}", re.escape(anchor))) if "words" in one else None,
         )
         for one in table("endings")["ending"]
         for anchor in one["anchors"]
@@ -134,13 +149,37 @@ def devices() -> tuple[DeviceForm, ...]:
     return tuple(DeviceForm(anchor.encode(), re.compile(pattern)) for anchor, pattern in lines)
 
 
-def _form(one: Mapping[str, Any]) -> Form:
-    return Form(
-        anchor=one["anchor"].encode(),
-        stack=one["stack"],
-        fields={name: re.compile(pattern) for name, pattern in one["fields"].items()},
-        **{name: one[name] for name in ("bar", "spread", "from_zero") if name in one},
-    )
+def _forms(one: Mapping[str, Any]) -> tuple[Form, ...]:
+    metrics = [table("steps")["metric"][name] for name in one.get("metrics", ())]
+    fields = {name: re.compile(pattern) for name, pattern in one.get("fields", {}).items()}
+    fields |= {field: _metric(each["names"], units) for each in metrics for field, units in each["units"].items()}
+    said = {name: one[name] for name in ("bar", "spread", "from_zero", "general") if name in one}
+    anchors = {*one.get("anchors", ()), *([one["anchor"]] if "anchor" in one else ())}
+    anchors |= {text for each in metrics for text in _spelt(each["names"]) if len(text) > 6}
+    return tuple(Form(anchor=text.encode(), stack=one["stack"], fields=fields, **said) for text in sorted(anchors))
+
+
+_BEFORE = r"(?i)(?:^|[^a-z _/.-]\s*|\s\s|\d[a-z%]{1,3} |(?<![dlt])/|(?:train|training)[ _.-]+)"
+_IS = r"[\"']?\s*[:=]\s*[\"']?"
+_OTHER_UNIT = r"(?![\d.,]| ?(?:ms|us|µs|ns|m|min|minutes?|h|hours?|%)(?![a-z]))"
+
+
+def _metric(names: Sequence[str], units: Sequence[str]) -> re.Pattern[str]:
+    """The number of a metric that has one of these names and units; "" is none."""
+    unit = "|".join(filter(None, units))
+    said = [rf"[ _]?\(?(?:{unit})\)?{_IS}(?=[\d.])", rf"{_IS}(?=[\d.,]+ ?(?:{unit})(?![a-z]))"] if unit else []
+    said += [rf"{_IS}(?=[\d.,]+{_OTHER_UNIT})"] if "" in units else []
+    return re.compile(rf"{_BEFORE}(?:{_any(names)})(?:{'|'.join(said)})([\d.,]+)")
+
+
+def _any(names: Iterable[str]) -> str:
+    return "|".join(name.replace(" ", "[ _/.-]?") for name in names)
+
+
+def _spelt(names: Iterable[str]) -> set[str]:
+    """How names are written, without the first letter of a word, which may be a capital."""
+    spelt = ((name, each) for name in names for each in (*(name.replace(" ", by) for by in " _/-"), name.title()))
+    return {each[len(name.split()[0]) > 1 :] for name, each in spelt}
 
 
 @cache

@@ -14,22 +14,21 @@ from asap.experiments.logs.formats import DeviceForm, table
 from asap.experiments.logs.reading import LogHardware, LogReading, SettingsBlock
 from asap.experiments.logs.scan import Scan
 from asap.experiments.logs.settings import LogSettings
-from asap.hardware import Slice, find_chip, known_chips, load_chip, resolve_hardware
+from asap.hardware import Slice, resolve_hardware
+from asap.hardware.catalogue import chip_of_device
 from asap.models import Architecture, find_architecture
 from asap.plans.axes import AXES
 from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
-from asap.stacks.torchtitan.model import printed_model
+from asap.stacks.torchtitan.model import of_modules, printed_model
 
-_MAKERS = re.compile(
-    r"\b(?:NVIDIA|AMD|Tesla|Instinct|GeForce|Graphics Device|HBM\d\w*|PCIe?|SXM\d?|OAM)\b", re.IGNORECASE
-)
-_MEMORY = re.compile(r"(\d{2,3}) ?GB", re.IGNORECASE)
 _KINDS_OF_NODE = re.compile(r"-(?:podslice|slice|device)$")
 """What Kubernetes Engine adds to it: ``tpu-v5-lite-podslice``."""
 _COUNT = re.compile(r"(?:^|x)(\d{1,4})(?=x|[A-Z])")
 _CHIP = re.compile(r"[A-Z]{1,3}\d")
 _OF_CHIPS = re.compile(r"(\d) x (?:NVIDIA )?(?=[A-Z]{1,3}\d)")
 """Counts in the name of a submission's platform, and a chip that stands behind them."""
+_OF_NODE = 8
+"""GPUs of nearly every node: ``8xA100`` are its GPUs, where ``4xMI300X`` are nodes."""
 _FOLDED = ("ep", "etp", "dp_mod_ep", "dp_shard_mod_ep", "dp_shard_in_ep", "batch", "loss", "efsdp")
 """Axes of torchtitan that lie over others of the mesh."""
 
@@ -50,8 +49,8 @@ def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None
     for name in ("devices", "nodes", "devices_per_node"):
         fields |= {name: said[name]} if said.get(name, "").isdigit() else {}
     named = fields.get("chip")
-    memory = float(fields.get("memory_mib", 0)) / 1024 or float(fields.get("memory_gib", 0)) or None
-    chip = chip_of(named, memory or (memory_bytes or 0) / 2**30 or None) if named else None
+    memory = float(fields.get("memory_mib", 0)) / 1024 or float(fields.get("memory_gib", (memory_bytes or 0) / 2**30))
+    chip = chip_of_device(_KINDS_OF_NODE.sub("", named), memory or None) if named else None
     nodes, each, slices = (int(fields.get(name, 0)) for name in ("nodes", "devices_per_node", "slices"))
     listed = len(slots) if len({process for process, _ in slots}) > 1 else 0  # of one process: of its host alone
     devices = int(fields.get("devices", 0)) or listed or nodes * each or _mesh_size(said)
@@ -71,12 +70,14 @@ def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None
 
 
 def _of_platform(name: str) -> dict[str, str]:
-    """The chip of ``1xXE9680Lx8B200-SXM-180GB``, and how many there are; ``1xMI325X`` counts nodes."""
+    """The chip of ``1xXE9680Lx8B200-SXM-180GB``, and how many; ``2xMI325X`` counts nodes, ``8xMI325X`` is one."""
     name = _OF_CHIPS.sub(r"\1x", name)
     counts = list(_COUNT.finditer(name))
     rest = (name[counts[-1].end() :] if counts else name).removeprefix("x").replace("_", " ")
-    devices = math.prod(int(count[1]) for count in counts)
-    return {"chip": rest} | ({"devices": str(devices)} if devices > 1 and _CHIP.match(rest) else {})
+    devices, chip = math.prod(int(count[1]) for count in counts), {"chip": rest}
+    if _CHIP.match(rest) and counts and (len(counts) > 1 or counts[0].start() or devices == _OF_NODE):
+        return chip | {"devices": str(devices)}
+    return chip | ({"nodes": counts[0][1]} if counts and counts[0].start() == 0 else {})
 
 
 def _mesh_size(said: Mapping[str, str]) -> int | None:
@@ -91,34 +92,6 @@ def _topology(fields: Mapping[str, str]) -> str | None:
         return fields.get("topology")
     host, hosts = (map(int, fields[name].split(",")) for name in ("host", "hosts"))
     return "x".join(str(chips * times) for chips, times in zip(host, hosts, strict=False))
-
-
-def chip_of(named: str, memory_gib: float | None = None) -> str | None:
-    """The chip that a device's name means: the exact name, else the family with the memory that fits; or ``None``.
-
-    Args:
-        named: as drivers, JAX or PyTorch call it: ``NVIDIA H100 80GB HBM3``, ``TPU v5 lite``, ``Tesla V100-SXM2...``.
-        memory_gib: of the device, where the log has it.
-    """
-    spaced = _KINDS_OF_NODE.sub("", named.casefold()).replace("-", " ")
-    if found := find_chip(named) or find_chip(spaced):
-        exact = found.chip.name
-        return _sibling(exact, memory_gib) if memory_gib else exact
-    size = _MEMORY.search(named)
-    memory = memory_gib or (float(size[1]) if size else None)
-    bare = _MEMORY.sub(" ", _MAKERS.sub(" ", named.split("...")[0]))
-    for word in re.findall(r"[A-Za-z]+\d+[A-Za-z]*", bare):
-        if found := find_chip(word):
-            return _sibling(found.chip.name, memory) if memory else found.chip.name
-    return None
-
-
-def _sibling(name: str, memory_gib: float) -> str | None:
-    """Of chips that differ in memory alone (``a100-40gb``, ``a100-80gb``) the one with such memory."""
-    family = name.partition("-")[0]
-    known = [load_chip(each) for each in known_chips() if each.partition("-")[0] == family]
-    near = min(known, key=lambda chip: abs(chip.hbm_bytes / 2**30 - memory_gib))
-    return near.name if abs(near.hbm_bytes / 2**30 / memory_gib - 1) < 0.15 else None
 
 
 def _slice(name: str | None, topology: str | None, slices: int) -> Slice | None:
@@ -147,7 +120,7 @@ def read_shapes(reading: LogReading, experiment: Experiment) -> Experiment:
                 return read_huggingface(Document(Path(reading.file), block.values, {}), experiment)
             except ConfigError:
                 continue
-        values = _of_modules(block.values)
+        values = of_modules(block.values)
         if not all(key in values for key in _TORCHTITAN):
             continue
         name = reading.statements.get("model", "")
@@ -156,30 +129,6 @@ def read_shapes(reading: LogReading, experiment: Experiment) -> Experiment:
         if model is not None:
             return experiment.knowing(model=model, provenance={"model": f"{reading.file}:{block.line}"})
     return experiment
-
-
-_OF_LAYER = {"param_init", "attention", "feed_forward", "attention_norm", "ffn_norm"}
-_OF_DECODER = {"param_init", "dim", "vocab_size", "output", "tok_embeddings", "norm", "rope", "layers"}
-_OF_ATTENTION = ("n_heads", "n_kv_heads", "head_dim")
-
-
-def _of_modules(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The modules of a dense decoder, as torchtitan printed them in the spring of 2026, as its arguments of before."""
-    layers, others = values.get("layers"), {key for key, value in values.items() if value is not None} - _OF_DECODER
-    if not isinstance(layers, list) or others - {"enable_weight_tying"}:
-        return values
-    found: list[dict[str, Any]] = []
-    for layer in layers:
-        try:
-            attention, width = layer["attention"], layer["feed_forward"]["w1"]["out_features"]
-            sizes = {name: attention[name] for name in _OF_ATTENTION} | {"qk_norm": attention["qk_norm"] is not None}
-            found.append(sizes | {"hidden_dim": width})
-            alike = found[-1] == found[0] and {key for key in layer if layer[key] is not None} <= _OF_LAYER
-        except (KeyError, TypeError, AttributeError):
-            return values
-        if not alike:
-            return values
-    return {**values, "n_layers": len(layers), **found[0]} if found else values
 
 
 def model_of_shapes(stack: str | None, said: LogSettings) -> Architecture | None:

@@ -27,6 +27,8 @@ from asap.experiments.observed import (
 )
 
 StepLine = tuple[Form, dict[str, str], int, int]
+OF_LINE = "_of_line"
+"""Ends the name of a field whose time is that of the steps of a line, as many as they are."""
 _LONG_BEFORE = 20
 """Seconds, of which two whole ones are off by less than a tenth."""
 
@@ -83,8 +85,8 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
 
 def _by_elapsed(lines: Iterable[StepLine]) -> Iterator[StepLine]:
     """Lines that say how long a run has taken with the time of a step since one before, long ago where the time is one
-    of whole seconds."""
-    before: tuple[int, float] | None = None
+    of whole seconds; a time that is not said to be a step's counts where each line is of one step."""
+    before, last = None, None
     for form, fields, line, offset in lines:
         exact, step = number(fields.get("elapsed_milliseconds", "")), step_index(fields)
         passed = duration(fields.get("elapsed", "")) if exact is None else exact / 1e3
@@ -94,15 +96,18 @@ def _by_elapsed(lines: Iterable[StepLine]) -> Iterator[StepLine]:
                 fields = fields | {"seconds": str(since / (step - before[0]))}
             if before is None or step < before[0] or since < 0 or "seconds" in fields:
                 before = (step, passed)
+        if step is not None and step - 1 == last:
+            fields = {name.removesuffix(OF_LINE): text for name, text in fields.items()} | fields
+        last = last if step is None else step
         yield form, fields, line, offset
 
 
 def _of_one_form(lines: list[StepLine], sizes: Sizes) -> list[StepLine]:
     """The lines of the form that says times most exactly; a progress bar counts where nothing else does."""
-    by_form: dict[tuple[bytes, str], list[StepLine]] = {}
+    by_form: dict[tuple[int, str], list[StepLine]] = {}
     for one in lines:
-        of_bar = (b"bar", one[1].get("total_steps", ""))
-        by_form.setdefault(of_bar if one[0].bar else (one[0].anchor, ""), []).append(one)
+        of_bar = (0, one[1].get("total_steps", ""))
+        by_form.setdefault(of_bar if one[0].bar else (id(one[0].fields), ""), []).append(one)
 
     def worth(found: list[StepLine]) -> tuple[bool, bool, bool, float]:
         form, fields = found[-1][0], found[-1][1]
@@ -188,7 +193,8 @@ class StepFeed:
     def feed(self, line: str) -> bool:
         """Read a line; whether it completes a step."""
         text = clean(line[:LONGEST_LINE].encode("utf-8", "replace"))
-        forms = [form for form in steps() if form.anchor.decode() in text and (not form.bar or is_training_bar(text))]
+        forms = [form for form in steps() if form.anchor.decode() in text and not form.general]
+        forms = [form for form in forms if not form.bar or is_training_bar(text)]
         times = {form.anchor: seconds for form in forms if (seconds := self._sizes.seconds(form.read(text)))}
         for anchor, seconds in times.items():
             self._times.setdefault(anchor, []).append(seconds)

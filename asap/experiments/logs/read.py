@@ -22,14 +22,14 @@ from asap.experiments.logs.checks import contradictions, figures_of
 from asap.experiments.logs.formats import Form, table
 from asap.experiments.logs.machine import degrees_of_shape, hardware_of
 from asap.experiments.logs.measured import Sizes, ending_of, measured, step_index
-from asap.experiments.logs.reading import LogReading, SettingsBlock, instead_of_log
+from asap.experiments.logs.reading import FLATTENED, LogReading, SettingsBlock
 from asap.experiments.logs.scan import Found, Scan, scan, scan_text
 from asap.experiments.logs.settings import settings_of
 from asap.experiments.logs.text import lines_of, number, open_log
-from asap.experiments.logs.values import scalar, values_of
+from asap.experiments.logs.values import is_flattened, scalar, values_of
 from asap.experiments.observed import Measured
 from asap.stacks.megatron.sections import BRIDGE, NEMO, dialect
-from asap.stacks.registry import claimant, folder_of
+from asap.stacks.registry import claimant, folder_of, instead_of_log
 from asap.stacks.stack_settings import dotted
 
 SUFFIXES = (".log", ".out", ".err", ".stdout", ".stderr")
@@ -81,7 +81,9 @@ def is_log(path: Path) -> bool:
         return False
     found = scan_text(head)
     printed = any(block.kind in _OF_LOGS_ALONE for block in found.blocks)
-    return not head.startswith(b"#!") and bool(found.parameters or printed or len(found.steps) > 1)
+    return not head.startswith(b"#!") and bool(
+        found.parameters or printed or sum(not one[0].general for one in found.steps) > 1
+    )
 
 
 def log_of_folder(folder: Path) -> tuple[Path, int] | None:
@@ -167,8 +169,12 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     blocks = tuple(_overridden(block, statements.get("overrides", "")) for block in blocks)
     statements |= degrees_of_shape(statements.get("mesh_shape", ""), blocks)
     steps = [one for one in found.steps if one[3] >= start][:: -1 if is_reversed else 1]
-    if not (blocks or statements or found.totals or any("loss" in one[1] for one in steps)):
+    told = any(one[0].stack != "any" for one in found.totals) or any("loss" in one[1] for one in steps)
+    if not (blocks or statements.keys() - {"trainer"} or told):
         steps = [one for one in steps if not one[0].bar]  # anything draws progress bars
+    statements = (
+        {} if blocks else _alike(fields for offset, fields in found.settings if offset > last_before)
+    ) | statements
     totals = [one for one in found.totals if one[3] >= start]
     figures = figures_of(steps)
     said = {key: str(value) for block in blocks if block.kind == "maxtext" for key, value in block.values.items()}
@@ -229,7 +235,9 @@ def _blocks(found: Scan, start: int) -> tuple[SettingsBlock, ...]:
         named = _CALLED.search(raw.title)
         title = next((word for word in named.groups() if word), "") if named else ""
         title = title or (raw.title.partition(":")[0] if _BARE_KEY.match(raw.title) else "")
-        kind = {"arguments": "deepspeed" if "DeepSpeed" in raw.title else "arguments"}.get(raw.kind, raw.kind)
+        title = title or (next(iter(values)) if raw.kind == "json" else "")  # several mappings may be printed
+        kind = "deepspeed" if raw.kind == "arguments" and "DeepSpeed" in raw.title else raw.kind
+        kind = FLATTENED if is_flattened(raw) else kind
         kept[kind, title] = SettingsBlock(
             kind=f"{kind}: {title}" if title else kind, line=raw.line, complete=raw.complete, values=values
         )
@@ -262,6 +270,14 @@ def _statements(lines: Iterable[Found], behind: int) -> dict[str, str]:
         said = new | said if one.form.first else said | new
         said |= one.form.sets
     return {name: plain(text, 200) for name, text in said.items()}
+
+
+def _alike(lines: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Settings that lines say once, or always alike."""
+    said: dict[str, set[str]] = {}
+    for name, text in (item for fields in lines for item in fields.items()):
+        said.setdefault(name, set()).add(text)
+    return {name: text for name, (text, *others) in said.items() if not others}
 
 
 def _overridden(block: SettingsBlock, overrides: str) -> SettingsBlock:

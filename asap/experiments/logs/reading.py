@@ -1,15 +1,10 @@
-"""What a training log settles, and what prints the settings of a run where it settles nothing."""
+"""What a training log settles."""
 
-import re
-import shlex
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
 
-from asap.experiments.logs.formats import table
 from asap.experiments.observed import Ending, Measured
-from asap.stacks.registry import specs
 
 
 class LogHardware(BaseModel):
@@ -24,6 +19,9 @@ class LogHardware(BaseModel):
     devices_per_node: PositiveInt | None = None
     slices: PositiveInt | None = Field(default=None, description="of TPUs, where the log says how many")
     network: str | None = Field(default=None, description="the transport that NCCL says it uses: IB, Socket, …")
+
+
+FLATTENED = "flattened"  # a block without its indentation: what belongs to which section is not known
 
 
 class SettingsBlock(BaseModel):
@@ -84,31 +82,3 @@ class LogDocument(BaseModel):
             ending=reading.ending if reading.lines else None,
             blocks=tuple(one.model_dump(include={"kind", "line", "complete"}) for one in reading.blocks),
         )
-
-
-def instead_of_log(stack: str | None) -> str:
-    """What to do about a log that has no settings."""
-    known, spec = table("printing").get(stack or ""), specs().get(stack or "")
-    prints = known["prints"] if known else spec.prints if spec else ""
-    prints = f"{prints}: give a log that begins there" if prints else "start the run so that it prints its settings"
-    return f"{prints}, or give the configuration, and this log with --step-time"
-
-
-def instead_of_script(text: str, path: Path) -> str:
-    """What to do about a script that cannot be read without running it.
-
-    Args:
-        text: of the script, which tells the stack.
-        path: of the file, as the user named it.
-    """
-    known = next((one["prints"] for one in table("printing").values() if any(map(text.__contains__, one["signs"]))), "")
-    started = (one.prints for one in specs().values() if one.command and re.search(one.command.program, text))
-    prints = known or next(started, "")
-    log = f"give the log of the run ({prints})" if prints else "give the log of the run"
-    return f"{log}, or asap resolve -- {_program_of(path)} {shlex.quote(str(path))}"
-
-
-def _program_of(path: Path) -> str:
-    """What runs a file, by its name."""
-    is_makefile = path.suffix == ".mk" or path.name.casefold() in ("makefile", "gnumakefile")
-    return "make -f" if is_makefile else {".py": "python", ".fish": "fish"}.get(path.suffix, "bash")

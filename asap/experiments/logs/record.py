@@ -18,15 +18,15 @@ from asap.experiments.logs.formats import table
 from asap.experiments.logs.machine import mesh_of_maxtext, model_of_shapes, of_other_mesh, read_shapes
 from asap.experiments.logs.measured import measured_step
 from asap.experiments.logs.read import read_log
-from asap.experiments.logs.reading import LogReading, SettingsBlock, instead_of_log
+from asap.experiments.logs.reading import FLATTENED, LogReading, SettingsBlock
 from asap.experiments.logs.settings import LogSettings, settings_of
 from asap.experiments.logs.values import scalar
 from asap.experiments.maxtext.architecture import over_model
-from asap.experiments.observed import Observed
+from asap.experiments.observed import Measured, Observed
 from asap.experiments.remarks import still_open
 from asap.models import Workload
 from asap.plans import Mesh, Plan, Remat
-from asap.stacks.registry import is_claimed, specs
+from asap.stacks.registry import instead_of_log, is_claimed, specs
 from asap.stacks.stack_settings import dotted
 
 ReadDocument = Callable[[Document, Sequence[str], Experiment], Experiment]
@@ -67,12 +67,13 @@ def read_log_record(
     doubts = contradictions(reading, settings, experiment)
     if experiment.plan is None and not any(doubts.values()) and (plan := _plan(settings)) is not None:
         experiment = experiment.knowing(plan=plan, provenance={"plan": path.name})
-    known = reading.stack is not None and reading.measured.step.steps > 0
+    known = reading.measured.step.steps > 0 and bool(reading.stack or reading.figures.get("lines"))
     ill_placed = bool(elsewhere and refusals) and experiment.model is None
     if ill_placed or not (known or experiment.model or experiment.plan or experiment.workload.tokens):
-        rates = reading.measured.tokens_per_second_per_device is not None
-        unread = "rates without the settings of their run" if rates else "neither settings nor steps of a training run"
-        reason = refusals[0] if refusals else f"states {unread}"
+        part = "a part of the settings, and no steps" if settings != LogSettings() else "neither settings nor steps"
+        unread = "figures without the settings of their run" if reading.measured != Measured() else part
+        ended = f"; {reading.ending} (line {reading.ending.line_number})" if reading.ending.note("") else ""
+        reason = (refusals[0] if refusals else f"states {unread}") + ended
         raise ConfigError(reason, where=str(path), hint=instead_of_log(reading.stack))
     notes = (*elsewhere, *(f"{path.name} contradicts itself: {one}" for one in doubts), *reading.ending.note(path.name))
     notes += (*experiment.notes, *reading.notes, *refusals, *_notes(reading, settings, path))
@@ -101,7 +102,8 @@ def _by_readers(
     read_document: ReadDocument,
 ) -> tuple[Experiment, tuple[str, ...]]:  # fmt: skip
     """The first reading of the log's blocks by a stack's own reader that succeeds, and why others did not."""
-    refusals: list[str] = []
+    flattened = (one.line for one in reading.blocks if one.kind.startswith(FLATTENED))
+    refusals = [f"the settings of {path.name}:{line} are not used: their indentation is lost" for line in flattened]
     for line, values, shaped in _documents(reading, settings, experiment):
         document = Document(path, values, dict.fromkeys(values, line))
         try:
@@ -114,9 +116,7 @@ def _by_readers(
             why = plain(error.message, 200)
             refusals.append(f"the settings of {path.name}:{line or 1}{cut} are not used: {why}")
     if overrides and not refusals:
-        hint = (
-            "add model=NAME, --plan, --batch and --sequence; or give the configuration, and this log with --step-time"
-        )
+        hint = "add model=NAME, --plan, --batch and --sequence, or give the configuration, and this log by --step-time"
         raise UsageError("is for a setting that the log does not have", where=plain(overrides[0], 60), hint=hint)
     return experiment, tuple(refusals)
 
@@ -126,7 +126,7 @@ def _documents(
 ) -> Iterator[tuple[int, dict[str, Any], Experiment]]:
     """Mappings as configuration files have them, each with the record that it is laid over."""
     shaped = read_shapes(reading, experiment)
-    main = [block for block in reading.blocks if not block.kind.startswith(_OF_DEEPSPEED)]
+    main = [block for block in reading.blocks if not block.kind.startswith((_OF_DEEPSPEED, FLATTENED))]
     for block in main:
         if block.kind.startswith("arguments") and reading.stack == "megatron" and len(block.values.keys() & _SIGNS) > 1:
             yield block.line, _as_megatron(settings, block), shaped

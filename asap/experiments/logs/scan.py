@@ -24,9 +24,10 @@ _MOST = 4000
 _MOST_STEPS = 40_000
 _TIMED = (
     "seconds", "milliseconds", "milliseconds_of_iteration", "seconds_each", "tokens_per_second_per_device",
-    "samples_per_second", "steps_per_second", "tokens_per_second", "elapsed",
+    "samples_per_second", "steps_per_second", "tokens_per_second", "elapsed", "seconds_of_line", "milliseconds_of_line",
 )  # fmt: skip
 """Fields that say how long a step takes, the most exact first."""
+_OF_STEP = {"step", "loss", "seconds", "milliseconds"}  # of which a line of no known program has one: others are prose
 MOST_LINES_OF_ENDING = 7
 """Of a message of PyTorch or XLA, with all its figures, in a narrow terminal."""
 _MOST_OF_PIECE, _MOST_OF_FIRST = 500, 4000
@@ -56,6 +57,7 @@ class Scan:
     parameters: list[tuple[int, int, str, str]] = field(default_factory=list)
     """MaxText's ``Config param``: offset, line, key, value."""
     statements: list[Found] = field(default_factory=list)
+    settings: list[tuple[int, dict[str, str]]] = field(default_factory=list)  # offset, fields: lines of one setting
     devices: list[Found] = field(default_factory=list)
     endings: list[Found] = field(default_factory=list)
     steps: list[tuple[Form, dict[str, str], int, int]] = field(default_factory=list)
@@ -88,15 +90,20 @@ _Known = Form | EndingForm | DeviceForm | BlockStart | None
 """What a line is read by; ``None`` for MaxText's ``Config param``."""
 
 
+def _is_general(form: _Known) -> bool:
+    return isinstance(form, Form) and form.general
+
+
 @cache
 def _known() -> tuple[_Known, ...]:
-    return (*steps(), *totals(), *statements(), *devices(), *endings(), *starts(), None)
+    known = (*steps(), *totals(), *statements(), *devices(), *endings(), *starts(), None)
+    return tuple(sorted(known, key=_is_general))
 
 
 @cache
-def _automaton() -> BytesAhoCorasick:
-    """Finds what :func:`_known` contains."""
-    anchors = [_CONFIG_PARAM if form is None else form.anchor for form in _known()]
+def _automaton(general: bool) -> BytesAhoCorasick:
+    """Finds what :func:`_known` contains; what is general, and comes last, only if it is looked for."""
+    anchors = [_CONFIG_PARAM if form is None else form.anchor for form in _known() if general or not _is_general(form)]
     return BytesAhoCorasick(anchors, implementation=Implementation.DFA)
 
 
@@ -154,10 +161,12 @@ class _Pass:
     def _lines(self, chunk: bytes) -> list[tuple[int, list[tuple[_Known, int]]]]:
         """Beginnings of lines, in order, each with what it is read by and how many such lines it stands for."""
         places: dict[int, list[int]] = {}
-        for which, start, _ in _automaton().find_matches_as_indexes(chunk, overlapping=True):
+        every = all(one[0].general for one in self.scan.steps[-1:])  # until steps of a program are seen
+        for which, start, _ in _automaton(every).find_matches_as_indexes(chunk, overlapping=True):
             places.setdefault(which, []).append(start)
         most = _MOST_OF_PIECE if self.scan.size else _MOST_OF_FIRST
         found: dict[int, list[tuple[_Known, int]]] = {}
+        taken: set[int] = set()
         for which in sorted(places):
             form, at, stride = _known()[which], places[which], 1
             if len(at) > most and id(form) not in self._steps:
@@ -165,10 +174,11 @@ class _Pass:
             elif isinstance(form, Form) and len(at) > most:
                 at = self._counted_once(form, chunk, at)
                 stride = -(-len(at) // most)
-            last = -1
+            last, own = -1, id(form) in self._steps and isinstance(form, Form) and not form.bar
             for place in at[:-1:stride] + at[-1:]:
-                if (begin := chunk.rfind(b"\n", 0, place) + 1) != last:
+                if (begin := chunk.rfind(b"\n", 0, place) + 1) != last and not (_is_general(form) and begin in taken):
                     found.setdefault(begin, []).append((form, stride))
+                    taken |= {begin} if own else set()
                     last = begin
         return sorted(found.items(), key=lambda one: one[0])
 
@@ -200,6 +210,8 @@ class _Pass:
         """What was found; blocks that the end of the log cuts are kept as they are."""
         self.scan.blocks += [one.block for one in self._collectors if one.block.lines]
         self._thin()
+        if len({one[0].general for one in self.scan.steps if not one[0].bar}) > 1:
+            self.scan.steps = [one for one in self.scan.steps if not one[0].general]
         return self.scan
 
     def _thin(self) -> None:
@@ -265,6 +277,8 @@ class _Pass:
         elif id(form) in self._totals:
             if fields := form.read(line):
                 _append(self.scan.totals, (form, fields, number, offset))
+        elif form.general:
+            self.scan.settings += [(offset, fields) for fields in [form.read(line)] if fields]
         else:
             _append(self.scan.statements, Found(form, line[:8000], number, offset))
 
@@ -272,7 +286,7 @@ class _Pass:
         fields = form.read(line)
         if "step" in fields and (clock := seconds_of_day(line[:_PREFIX])):
             fields["clock"] = clock
-        timed = [name for name in _TIMED if name in fields]
+        timed = [name for name in _TIMED if name in fields and (not form.general or fields.keys() & _OF_STEP)]
         if not timed or (form.bar and (not is_training_bar(line) or fields.get("total_steps") == "1")):
             return
         self._timed[form.anchor] = timed

@@ -160,7 +160,7 @@ def _precedence(block: SettingsBlock) -> tuple[int, int]:
 
 def _fields_of(block: SettingsBlock) -> frozenset[str]:
     """What a block decides: DeepSpeed's print its engine alone, a model's own configuration its shapes alone."""
-    if block.kind.startswith("deepspeed") or "zero_optimization" in block.values:
+    if block.kind.startswith("deepspeed") or ("zero_optimization" in block.values and "num_layers" not in block.values):
         return _OF_DEEPSPEED
     known = table("settings")["names"]
     of_run = any(name in block.values for name in (*known["micro_batch"], *known["global_batch"]))

@@ -173,9 +173,10 @@ CHUNK = 4 << 20
 LONGEST_LINE = 64 << 10
 """Bytes of a line that are looked at; a log of one endless line stays within bounded memory."""
 _COLOUR = re.compile(
-    r"\x1b?\[[0-9;?]{1,20}m|\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f]"
+    r"\x1b?\[[0-9;?]{1,20}m|\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f\ufeff]"
 )
-"""Colours and control characters; a page that shows a log may have lost the escape before a colour."""
+"""Colours, control characters, and byte-order marks of joined files; a page that shows a log may have lost the escape
+before a colour."""
 _BARE_COLOUR = re.compile(r"\[[0-9;?]{1,20}m")
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard", b"PK\3\4": "zip"}
 
@@ -232,7 +233,7 @@ def chunks(path: Path, progress: Callable[[int], None] | None = None) -> Iterato
         with open_log(path) as stream:
             head = stream.read(CHUNK)
             decode = decoder_of(head)
-            if unlike := _unlike_text(decode(head[:_ENCODING_PEEK])):
+            if unlike := _unlike_text(decoder_of(head)(head[:_ENCODING_PEEK])):
                 raise ConfigError(f"is {unlike}, not the log of a run", where=str(path), hint="give its text output")
             while head:
                 total += len(head)

@@ -48,6 +48,15 @@ def _values(block: RawBlock) -> dict[str, Any]:
     return {} if _SOURCE.search(block.title) else _call(text)
 
 
+def is_flattened(block: RawBlock) -> bool:
+    """Whether a mapping has lost its indentation on the way: no line has any, and a key comes twice."""
+    keys = [line.partition(":")[0] for line in block.lines if ":" in line and not line.lstrip().startswith("- ")]
+    bare = [key.strip() for key in keys]
+    return (
+        block.kind == "yaml" and len({len(key) - len(key.lstrip()) for key in keys}) == 1 and len(bare) > len({*bare})
+    )
+
+
 def scalar(text: str) -> Any:
     """A value as a program printed it: a number, a list, ``None``, an enumeration's member, or the text itself."""
     text = text.strip()

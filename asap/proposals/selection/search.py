@@ -224,7 +224,7 @@ def run_of(study: Study) -> Run:
     kind = hardware.chip.kind if hardware else "tpu"
     xla = allocator_class(workload.framework, kind) in ("tpu", "xla")
     return Run(
-        plan=study.plan or Plan(), workload=workload, stack=stack_of(workload.framework), xla=xla,
+        plan=study.plan or Plan(), workload=workload, stack=stack_of(workload.framework, kind), xla=xla,
         model=study.experiment.model, chip=hardware.chip.name if hardware else "",
         node=chips_per_node(hardware.chip) if hardware else None,
         settings=study.experiment.hyperparameters,

@@ -105,3 +105,27 @@ def _width(values: Mapping[str, Any]) -> int:
     wide = int(8 * values["dim"] / 3)
     wide = wide if scale is None else int(scale * wide)
     return values["multiple_of"] * math.ceil(wide / values["multiple_of"])
+
+
+_OF_LAYER = {"param_init", "attention", "feed_forward", "attention_norm", "ffn_norm"}
+_OF_DECODER = {"param_init", "dim", "vocab_size", "output", "tok_embeddings", "norm", "rope", "layers"}
+_OF_ATTENTION = ("n_heads", "n_kv_heads", "head_dim")
+
+
+def of_modules(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The modules of a dense decoder, as torchtitan printed them in the spring of 2026, as its arguments of before."""
+    layers, others = values.get("layers"), {key for key, value in values.items() if value is not None} - _OF_DECODER
+    if not isinstance(layers, list) or others - {"enable_weight_tying"}:
+        return values
+    found: list[dict[str, Any]] = []
+    for layer in layers:
+        try:
+            attention, width = layer["attention"], layer["feed_forward"]["w1"]["out_features"]
+            sizes = {name: attention[name] for name in _OF_ATTENTION} | {"qk_norm": attention["qk_norm"] is not None}
+            found.append(sizes | {"hidden_dim": width})
+            alike = found[-1] == found[0] and {key for key in layer if layer[key] is not None} <= _OF_LAYER
+        except (KeyError, TypeError, AttributeError):
+            return values
+        if not alike:
+            return values
+    return {**values, "n_layers": len(layers), **found[0]} if found else values
