@@ -108,12 +108,10 @@ class Slots:
     Args:
         plans: plans, ranks and ``now``, in their order.
         counts: numbers by what they count, in their order.
-        factors: what is multiplied, and by how much.
-        nouns: everything countable that is named.
+        factors: what is multiplied, and by how much. ``nouns``: everything countable that is named.
         hardware: a chip with a size.
         network: the rate of a node or of a chip, as ``--network`` takes it.
-        precision: named last.
-        optimizer: named last.
+        precision, optimizer: named last.
         switched: settings of a plan that are switched off or on, as a plan says them.
         supposed: those, and settings that are only named, which a line that asks for a fit supposes.
         setting: one beside every plan, by its name.
