@@ -72,7 +72,7 @@ def _named(slots: Slots) -> list[str]:
         found.append("sweep")
     elif (
         supposed
-        or slots.hardware
+        or "zhw" in slots.masked
         or slots.network
         or slots.precision
         or slots.optimizer
@@ -113,10 +113,14 @@ def _explain(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
     return each or _of_plan("explain", "1")(slots, text, inquiry)
 
 
-def _memory(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
-    """Of a plan, or of one with the settings that the words suppose."""
-    supposed = _what_if(slots, text, inquiry) if slots.supposed or slots.hardware else None
-    return supposed or _of_plan("memory")(slots, text, inquiry)
+def _supposed(name: str, default: str | None = None) -> Filler:
+    """Of a plan, or of the run with the settings or on the hardware that the words suppose."""
+
+    def fill(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+        supposed = _what_if(slots, text, inquiry) if slots.supposed or slots.hardware else None
+        return supposed or _of_plan(name, default)(slots, text, inquiry)
+
+    return fill
 
 
 def _compare(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
@@ -265,8 +269,8 @@ def _opinion(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
 
 _FILLERS: dict[str, Filler] = {
     "explain": _explain,
-    "predict": _of_plan("predict", "1"),
-    "memory": _memory,
+    "predict": _supposed("predict", "1"),
+    "memory": _supposed("memory"),
     "line": _of_plan("line", "1"),
     "verify": _of_plan("verify", "1"),
     "worth": _worth,

@@ -11,9 +11,8 @@ from itertools import pairwise
 from typing import Literal
 
 from asap.answers.plan_names import ZERO
+from asap.chat.machines import machines
 from asap.chat.numbers import number
-from asap.core.numbers import as_setting
-from asap.hardware import find_chip
 from asap.knowledge.index.terms import stems
 from asap.levers.table import TRIALS
 from asap.plans.axes import WORDS, Axis
@@ -82,7 +81,6 @@ _NETWORK = re.compile(
     r"\b((?:\d+\s*x\s*)?\d+(?:\.\d+)?\s*[GMT])([bB]?)(?i:it)?(?i:/s|ps)?\s*(?i:/|per|an?|(?:of|for|on)? each)\s*"
     r"(?i:(gpu|chip|device)|node|host|machine|server)s?\b"
 )
-_HARDWARE = re.compile(r"(?:v\d\w?|[a-z]\d{2,3})-\d+\b", re.I)
 _AXIS = re.compile(r"\b(?:(data|context|model|tensor|expert|pipeline)[- ]parallel\w*|(tp|cp|ep|pp))\b", re.I)
 """An axis that is named without a degree; sequence parallelism is a setting."""
 _ANOTHER = re.compile(r"\s*(?:,|/|or|and|vs\.?|to)\s*(?P<stage>[0-3])\b", re.I)
@@ -109,7 +107,7 @@ class Slots:
         plans: plans, ranks and ``now``, in their order.
         counts: numbers by what they count, in their order.
         factors: what is multiplied, and by how much. ``nouns``: everything countable that is named.
-        hardware: a chip with a size.
+        hardware: a chip, with a size where one is said.
         network: the rate of a node or of a chip, as ``--network`` takes it.
         precision, optimizer: named last.
         switched: settings of a plan that are switched off or on, as a plan says them.
@@ -178,7 +176,7 @@ def read_slots(text: str) -> Slots:
     spans += [(token.start, token.end, "now", token.word) for token in tokens if token.word in _NOW]
     words = [token.word for token in tokens]
     chosen = [token.word for token in tokens if not any(token.start in range(*found.span()) for found in replaced)]
-    hardware, spans_of_hardware = _hardware(tokens, counts)
+    hardware, spans_of_hardware = machines(text)
     operations = tuple(token.text for token in tokens if re.fullmatch(r"[a-z][\w-]*\.\d+", token.word))
     named = _setting(text)
     spans += [(*named.span(), "", "zsetting")] if named else []
@@ -279,20 +277,6 @@ def _factors(words: list[str]) -> Iterator[tuple[Noun, float]]:
             noun = next((_NOUNS[one] for one in near if one in _NOUNS), None)
             if noun in ("global_batch", "sequence_length", "chips", "nodes", "slices", "microbatches"):
                 yield noun, _FACTORS[word]
-
-
-def _hardware(
-    tokens: list[_Token], counts: Mapping[str, tuple[float, ...]]
-) -> tuple[str | None, list[tuple[int, int, str, str]]]:
-    named = [token for token in tokens if _HARDWARE.fullmatch(token.text)]
-    if named:
-        return named[-1].text, [(token.start, token.end, "", "zhw") for token in named]
-    chips = [
-        token for token in tokens if re.search(r"\d", token.text) and len(token.text) < 8 and find_chip(token.text)
-    ]
-    if not chips or not counts.get("chips"):
-        return None, []
-    return f"{chips[-1].word}-{as_setting(counts['chips'][-1])}", [(chips[-1].start, chips[-1].end, "", "zhw")]
 
 
 def _policy(words: list[str]) -> str | None:
