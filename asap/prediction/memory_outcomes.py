@@ -82,7 +82,7 @@ def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelie
         found = _believed(memory, belief.of_explained if belief else None)
         total = within(found, capacity, min if outcome.fitted else max)
     ran = outcome.fitted if outcome.fitted is not None else (outcome.peak_bytes or 0) <= capacity
-    return _holding(memory, total, fits=ran, probability_fits=None if ran else 0.0)
+    return _holding(memory, total, fits=ran, probability_fits=None if ran else 0.0, unsaid="")
 
 
 def fits_if_smaller(ran: Prediction, peak: float | None, modelled: Prediction, other: Prediction) -> Prediction:
@@ -99,7 +99,7 @@ def fits_if_smaller(ran: Prediction, peak: float | None, modelled: Prediction, o
 def as_fitting(memory: MemoryPrediction, peak: float | None) -> MemoryPrediction:
     """What is known to fit: no more is said to be held than the HBM, or than the peak of a plan that needs as much."""
     most = min(memory.capacity_bytes, peak or memory.capacity_bytes)
-    return _holding(memory, within(memory.total, most), fits=True, probability_fits=None)
+    return _holding(memory, within(memory.total, most), fits=True, probability_fits=None, unsaid="")
 
 
 def within(total: Quantity, capacity: float, bound: Callable[[float, float], float] = min) -> Quantity:

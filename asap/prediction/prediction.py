@@ -50,6 +50,7 @@ class MemoryPrediction(BaseModel):
     parts: tuple[MemoryPart, ...] = ()
     host_bytes: float = Field(default=0.0, description="what one device keeps in host memory")
     host_capacity_bytes: float | None = Field(default=None, description="of one device; None: not known")
+    unsaid: str = Field(default="", description="what is not stated and decides whether it fits")
 
     @property
     def fits_host(self) -> bool:

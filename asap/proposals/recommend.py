@@ -120,12 +120,9 @@ def add_trial(
 
 
 def add_smallest_fit(
-    advice: Recommendation,
-    least: SmallestFit | None,
-    proposals: tuple[Proposal, ...],
-    situation: Situation,
+    advice: Recommendation, least: SmallestFit | None, proposals: tuple[Proposal, ...], situation: Situation,
     incumbent: Prediction | None,
-) -> Recommendation:
+) -> Recommendation:  # fmt: skip
     """Advice that names the smallest change with which the run fits, where it may not, and what is faster or likelier.
 
     Args:
@@ -135,15 +132,18 @@ def add_smallest_fit(
         situation: of the run.
         incumbent: the prediction of what runs.
     """
-    if least is None or incumbent is None or advice.setting is not None:
+    if incumbent is None or advice.setting is not None:
         return advice
+    risk = f"What runs now is {format_odds(fit_odds(incumbent))} likely to fit"
+    if least is None:
+        unsaid = f" {risk}. {incumbent.memory.unsaid}" if incumbent.memory and incumbent.memory.unsaid else ""
+        return advice.model_copy(update={"statement": f"{advice.statement}{unsaid}"})
     is_first = bool(proposals) and proposals[0].plan == least.plan and not least.settings
     if situation.name in TOO_TIGHT and is_first:
         return advice.model_copy(update={"statement": advice.statement + _beside(least, proposals[1:])})
     if situation.name not in TOO_TIGHT:
         remedy = _FIRST_PROPOSAL if is_first else least.statement
-        risk = f"What runs now is {format_odds(fit_odds(incumbent))} likely to fit; should it run out of memory"
-        statement = f"{advice.statement} {risk}, the smallest change is {remedy}."
+        statement = f"{advice.statement} {risk}; should it run out of memory, the smallest change is {remedy}."
         lines = advice.lines if advice.first is not None else least.lines
         return advice.model_copy(update={"statement": statement, "lines": lines})
     statement = f"Start with the smallest change that fits: {least.statement}.{_beside(least, proposals)}"
