@@ -62,14 +62,9 @@ class Evaluation:
 
 
 def evaluate_plans(
-    plans: Sequence[Plan],
-    architecture: Architecture,
-    workload: Workload,
-    hardware: Slice,
-    fit: Fit,
-    fabric: str | None = None,
-    inferred: Sequence[bool] = (),
-) -> Evaluation:
+    plans: Sequence[Plan], architecture: Architecture, workload: Workload, hardware: Slice, fit: Fit,
+    fabric: str | None = None, inferred: Sequence[bool] = (),
+) -> Evaluation:  # fmt: skip
     """Evaluate plans that have a rematerialisation policy.
 
     Args:
@@ -151,15 +146,9 @@ class GridEvaluation:
 
 
 def evaluate_grid(
-    grid: ConfigurationGrid,
-    architecture: Architecture,
-    workload: Workload,
-    hardware: Slice,
-    constraints: Constraints,
-    fit: Fit,
-    measured: float | None = None,
-    belief: MemoryBelief | None = None,
-) -> GridEvaluation:
+    grid: ConfigurationGrid, architecture: Architecture, workload: Workload, hardware: Slice, constraints: Constraints,
+    fit: Fit, measured: float | None = None, belief: MemoryBelief | None = None,
+) -> GridEvaluation:  # fmt: skip
     """Evaluate every configuration.
 
     Args:

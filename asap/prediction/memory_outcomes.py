@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from asap.core.units import Provenance, Quantity
 from asap.prediction.from_architecture import predict
-from asap.prediction.prediction import FIT_CONFIDENCE, MemoryPrediction, Prediction
+from asap.prediction.prediction import FIT_CONFIDENCE, STATES, MemoryPrediction, Prediction
 from asap.prediction.step_model.groups import allocator_class
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.memory_belief import MemoryBelief, Seen, believed
@@ -14,7 +14,6 @@ FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the mod
 MOVED = "moved by what came of other plans"
 SURPRISING = 0.9
 """Likelihood from which on the other outcome lies outside of what the scatter of the model explains: a judgement."""
-_STATES = ("parameters", "gradients", "optimizer")
 
 
 def outcomes_of(study: Study) -> tuple[MemoryOutcome, ...]:
@@ -121,13 +120,13 @@ def _believed(memory: MemoryPrediction, belief: MemoryBelief | None) -> Quantity
 def _holding(memory: MemoryPrediction, total: Quantity, **known: object) -> MemoryPrediction:
     """The prediction with another total. What the states of the model take is arithmetic: the other parts make up the
     difference, all parts where they cannot."""
-    states = sum(part.size_bytes for part in memory.parts if part.name in _STATES)
+    states = sum(part.size_bytes for part in memory.parts if part.name in STATES)
     others = sum(part.size_bytes for part in memory.parts) - states
     left, of_states = (total.value - states) / others if others else 0.0, 1.0
     if left <= 0:
         left = of_states = total.value / memory.total.value
     parts = tuple(
-        part.model_copy(update={"size_bytes": part.size_bytes * (of_states if part.name in _STATES else left)})
+        part.model_copy(update={"size_bytes": part.size_bytes * (of_states if part.name in STATES else left)})
         for part in memory.parts
     )
     return memory.model_copy(update={"total": total, "parts": parts, **known})

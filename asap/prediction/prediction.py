@@ -11,6 +11,7 @@ Method = Literal["architecture", "anchored_architecture", "profile_ratios", "tra
 """Step model alone; step model anchored to a measured step; measured shares scaled by ratios of degrees; the execution
 graph of the recorded run, with each class of kernels scaled by the step model."""
 
+STATES = ("parameters", "gradients", "optimizer")
 FIT_CONFIDENCE = 0.7
 """Required of a plan that is said to fit: weighs a run that dies against a plan that is missed."""
 FitVerdict = Literal["fits", "may not fit", "does not fit"]

@@ -210,14 +210,8 @@ def predict_from_profile(plan: Plan, incumbent: Plan, profile: Profile, split: M
 
 
 def _quantity(value: float, unit: str, width: float | None = None) -> Quantity:
-    return Quantity(
-        value=value,
-        unit=unit,
-        provenance=Provenance.MODELLED,
-        source=SOURCE,
-        low=None if width is None else value * math.exp(-width),
-        high=None if width is None else value * math.exp(width),
-    )
+    low, high = (None, None) if width is None else (value * math.exp(-width), value * math.exp(width))
+    return Quantity(value=value, unit=unit, provenance=Provenance.MODELLED, source=SOURCE, low=low, high=high)
 
 
 def _by_kind(operations: tuple[Operation, ...], kpis: Kpis) -> dict[str | None, float]:

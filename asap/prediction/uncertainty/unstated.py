@@ -23,7 +23,7 @@ RECOMPUTES_ALL = 0.5
 """That a run recomputes its layers although less would fit: of the published runs that say what they recompute, where
 keeping everything would fit, mean over ten sources (0.51)."""
 KEEPS_SCORES_IN_HBM = 0.15
-"""That a PyTorch stack with an option for flash attention does not use it (Megatron-LM, ``--use-flash-attn``; one of the
+"""That a PyTorch stack with an option for flash attention leaves it off (Megatron-LM, ``--use-flash-attn``; one of the
 seven sources that do not say). Of a program of the user's own, it counts for HBM alone."""
 NEWER_ATTENTION = 0.34
 """That one of PyTorch's FSDP stacks on Hopper has FlashAttention-3 or cuDNN's kernel, not FlashAttention-2: of the
@@ -69,13 +69,9 @@ class Alternative:
 
 
 def alternatives(
-    plans: Sequence[Plan],
-    inferred: Sequence[bool],
-    workload: Workload,
-    hardware: Slice,
-    network_stated: bool = False,
+    plans: Sequence[Plan], inferred: Sequence[bool], workload: Workload, hardware: Slice, network_stated: bool = False,
     model: Architecture | None = None,
-) -> list[Alternative]:
+) -> list[Alternative]:  # fmt: skip
     """Other readings of plans of one run.
 
     Args:
