@@ -30,11 +30,13 @@ def outcomes_of(study: Study) -> tuple[MemoryOutcome, ...]:
 
 
 def is_unexplained(outcome: MemoryOutcome, modelled: MemoryPrediction) -> bool:
-    """Whether a plan died that is all but sure to fit, or ran that is all but sure not to: it is likelier not as on
-    record, which moves odds of other plans and no figure. A peak, and a compiler, say how much the plan holds."""
+    """Whether a plan died that is all but sure to fit, or where something that is not stated decides it, or ran that is
+    all but sure not to: it is likelier not as on record, which moves odds of other plans and no figure. A peak, and a
+    compiler, say how much the plan holds."""
     told = outcome.fitted is not None and outcome.peak_bytes is None and outcome.provenance is Provenance.MEASURED
     odds = modelled.probability_fits if told else None
-    return odds is not None and (1 - odds if outcome.fitted else odds) >= SURPRISING
+    open_still = bool(modelled.unsaid) and not outcome.fitted
+    return odds is not None and (open_still or (1 - odds if outcome.fitted else odds) >= SURPRISING)
 
 
 def memory_belief(study: Study) -> MemoryBelief | None:
