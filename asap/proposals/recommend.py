@@ -7,7 +7,7 @@ from asap.evidence.judgement import Judgement
 from asap.prediction.prediction import Prediction
 from asap.proposals.options import SETTING, SYNC_EACH_BATCH, Option
 from asap.proposals.proposal import Proposal, Recommendation
-from asap.proposals.selection.candidate import fit_odds
+from asap.proposals.selection.candidate import fit_odds, fits
 from asap.proposals.selection.choice import LEAST_WORTH, MEASURABLE
 from asap.proposals.situation import OTHER, TOO_TIGHT, Situation
 from asap.proposals.smallest_fit import SmallestFit
@@ -23,14 +23,10 @@ _OFFLOAD_LESS = (
 
 
 def recommend(
-    proposals: tuple[Proposal, ...],
-    considered: int,
-    situation: Situation | None = None,
-    bottleneck: Bottleneck | None = None,
-    first: str = _FIRST_PROPOSAL,
-    start: str | None = None,
+    proposals: tuple[Proposal, ...], considered: int, situation: Situation | None = None,
+    bottleneck: Bottleneck | None = None, first: str = _FIRST_PROPOSAL, start: str | None = None,
     unlaunched: str | None = None,
-) -> Recommendation:
+) -> Recommendation:  # fmt: skip
     """Run the first proposal first, unless its gain could not even be measured.
 
     Args:
@@ -146,7 +142,8 @@ def add_smallest_fit(
         statement = f"{advice.statement} {risk}; should it run out of memory, the smallest change is {remedy}."
         lines = advice.lines if advice.first is not None else least.lines
         return advice.model_copy(update={"statement": statement, "lines": lines})
-    statement = f"Start with the smallest change that fits: {least.statement}.{_beside(least, proposals)}"
+    likely = "fits" if fits(least.prediction) else "may fit, as nothing is likely to"
+    statement = f"Start with the smallest change that {likely}: {least.statement}.{_beside(least, proposals)}"
     return Recommendation(first=advice.first, keep_incumbent=False, statement=statement, lines=least.lines)
 
 
