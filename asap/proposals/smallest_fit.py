@@ -31,8 +31,7 @@ LONGER = 1.25
 """A step so much longer, at the upper end of its interval, costs one change: judgement."""
 RISK = 1 - LIKELY
 """Risk to run out of memory that costs one change: judgement."""
-EVEN = 0.5
-"""Odds to fit that a change needs where nothing is likely to: as often as not."""
+EVEN = 0.5  # odds to fit that a change needs where nothing is likely to
 MOST_SETTINGS = 2
 """Settings beside the plan that are changed together."""
 _LOOKED_AT = 50
@@ -52,8 +51,7 @@ class SmallestFit(BaseModel):
 
 
 def smallest_fit(study: Study) -> SmallestFit | None:
-    """The smallest change with which what runs fits, or may fit where nothing is likely to; None where nothing may, or
-    nothing can be searched."""
+    """The smallest change with which what runs fits, or may where nothing is likely to; None where there is none."""
     if (plan := study.plan) is None:
         return None
     study = replace(study, profile=None)
