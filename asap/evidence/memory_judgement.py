@@ -23,7 +23,8 @@ _OTHERS_HOLD = 0.05
 """Share of a device's memory that processes beside the run must hold to count: contexts of CUDA hold 1 to 3 %."""
 _MOST_FRAGMENTATION = 1.35
 """Of memory that PyTorch's allocator reserved over what tensors held, in reports of runs that died of it."""
-_TIMES = (2, 4, 8)
+_TIMES, _UNSAID = (2, 4, 8), 8.0
+"""Times as many sequences, and as likely as another kernel is where the run does not say which it has: judgements."""
 _PEAKS = (1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 """Times as much as a step holds: batches of varying length, and evaluation, may hold any of them."""
 _COPIES = (1, 2, 3)  # of all weights in 32 bits, as a checkpoint is read or written
@@ -62,9 +63,7 @@ def judge_memory(study: Study) -> Judgement | None:
         Cause(
             name=one.cause, statement=sentence(one, run), expects=_expects(one), check=memory_check(one.cause),
             weight=weight / total,
-        )
-        for weight, one in weighed
-        if weight >= _NEGLIGIBLE * total
+        ) for weight, one in weighed if weight >= _NEGLIGIBLE * total
     )  # fmt: skip
     source = f"{outcome.source}: {ending}" if ending and ending.kind == "out_of_memory" else outcome.source
     return Judgement(
@@ -87,13 +86,15 @@ def _weighed(run: Run, memory: MemoryPrediction, ending: Ending | None, died: bo
 
 def _of_more(run: Run, memory: MemoryPrediction) -> Iterator[Variant]:
     """Readings under which the run would hold more."""
-    yield from (one for one in readings(run) if one.cause in ("sequence", "attention", "precision"))
+    for one in readings(run):
+        if one.cause in ("sequence", "attention", "precision"):
+            yield replace(one, weight=_UNSAID) if memory.unsaid and one.cause == "attention" else one
     for size in [times * (run.workload.global_batch or 0) for times in _TIMES]:
         if size:
             yield Variant(
                 "batch", size, working(run, global_batch=size), weight=(run.workload.global_batch or 0) / size
             )
-    if run.plan.remat not in (None, Remat.NONE):
+    if run.plan.remat is not Remat.NONE:
         yield Variant("no recomputation", 1.0, replace(run, plan=run.plan.model_copy(update={"remat": Remat.NONE})))
     if run.plan.ici.data > 1:
         yield Variant("whole states", 1.0, _over(run, data=1, replica=run.plan.ici.replica * run.plan.ici.data))

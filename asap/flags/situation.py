@@ -22,6 +22,7 @@ TRAFFIC = frozenset(
         "pipeline",
         "gradients_between_slices",
         "several_nodes",
+        "nvlink",
     }
 )
 NEEDS = TRAFFIC | {"offload", "dense", "experts"}
@@ -79,7 +80,8 @@ class Situation:
         return 1 << max(each - 1, 1).bit_length()
 
     def _traffic(self, plan: Plan) -> dict[str, bool]:
-        domain = self.chip.scaleup.domain if self.chip and self.chip.scaleup else None
+        scaleup, host = (self.chip.scaleup, self.chip.host_bandwidth) if self.chip else (None, None)
+        domain = scaleup.domain if scaleup else None
         return {
             "collectives": plan.devices > 1,
             "weight_gathers": plan.degree("data") > 1,
@@ -88,5 +90,6 @@ class Situation:
             "pipeline": plan.degree("stage") > 1,
             "gradients_between_slices": plan.dcn.replica > 1 or plan.dcn.data > 1,
             "several_nodes": domain is not None and plan.devices > domain,
+            "nvlink": scaleup is not None and scaleup.bandwidth >= (host or 0.0),
             "offload": bool(plan.offload) or plan.moves_activations,
         }

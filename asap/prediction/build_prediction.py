@@ -8,7 +8,7 @@ import numpy as np
 from asap.core.units import Provenance, Quantity, format_bytes, format_percent, significant
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
-from asap.prediction.evaluation import Evaluation
+from asap.prediction.evaluation import FIT_CONFIDENCE, Evaluation
 from asap.prediction.prediction import OPTIMIZER_ON_CPU, MemoryPart, MemoryPrediction, Method, Prediction, TimePart
 from asap.prediction.profile_ratios import doublings
 from asap.prediction.step_model.communication import collective_kind
@@ -24,6 +24,8 @@ MODEL = "analytic step model, asap/prediction, constants of calibration.json"
 RATIO = "ratio of two modelled steps, constants of calibration.json"
 TELLING = 0.03
 """Spread of ln(step) from which what is not said is worth telling."""
+DECIDES = 0.5
+"""Odds to fit that another reading of what is not said costs, from which on it is named."""
 WIDE = 0.35
 """Half-width of ln(step) from which an interval is called wide: 42 % more."""
 NARROWS, OR_MEASURED = " One measured step (--step-time) narrows it.", ", or give one measured step"
@@ -77,27 +79,16 @@ def build_prediction(
     inputs = evaluation.inputs
     tokens = _at(inputs.workload.batch, index) * _at(inputs.workload.sequence, 0)
     useful = _at(model_flops(inputs), index) / (_at(inputs.hardware.peak_matmul, 0) * asked.devices)
-    scale = seconds / _at(evaluation.step.total, index)
+    scale, said_by_own = seconds / _at(evaluation.step.total, index), (own.note,) if own else ()
     return Prediction(
-        plan=asked,
-        method=estimate.method,
-        step_time=_interval(seconds, "s", source, width),
-        relative_step_time=estimate.relative,
-        parts=_time_parts(evaluation, index, scale),
-        scale=scale,
-        shares=_shares(evaluation, index),
-        communication=_communication(evaluation, index),
-        memory=_memory(evaluation, index),
-        tokens_per_second=_interval(tokens / seconds, "tokens/s", source, width),
-        mfu=_interval(useful / seconds, "fraction", source, width),
-        region_distance=float(evaluation.distance[index]),
+        plan=asked, method=estimate.method, step_time=_interval(seconds, "s", source, width),
+        relative_step_time=estimate.relative, parts=_time_parts(evaluation, index, scale), scale=scale,
+        shares=_shares(evaluation, index), communication=_communication(evaluation, index),
+        memory=_memory(evaluation, index), tokens_per_second=_interval(tokens / seconds, "tokens/s", source, width),
+        mfu=_interval(useful / seconds, "fraction", source, width), region_distance=float(evaluation.distance[index]),
         doublings=None if anchor is None else doublings(evaluation.plans[index], evaluation.plans[anchor.index]),
-        notes=(
-            *_notes(evaluation, index, asked),
-            *_why_wide(evaluation, index, estimate),
-            *((own.note,) if own else ()),
-        ),
-    )
+        notes=(*_notes(evaluation, index, asked), *_why_wide(evaluation, index, estimate), *said_by_own),
+    )  # fmt: skip
 
 
 def _at(value: Number, index: int) -> float:
@@ -178,15 +169,23 @@ def _memory(evaluation: Evaluation, index: int) -> MemoryPrediction:
     held, overhead = sum(sizes.values()), evaluation.overhead
     low, high = held * overhead.low, held * overhead.high
     on_host, holds = float(evaluation.on_host[index]), _at(evaluation.inputs.hardware.host_bytes, 0)
+    odds = evaluation.fit_odds[index]
     return MemoryPrediction(
         total=Quantity(value=held, unit="bytes", provenance=Provenance.MODELLED, source=MODEL, low=low, high=high),
-        capacity_bytes=evaluation.capacity,
-        fits=held <= evaluation.capacity and on_host <= holds,
-        probability_fits=float(overhead.probability_fits(held, evaluation.capacity)),
+        capacity_bytes=evaluation.capacity, fits=bool(odds >= FIT_CONFIDENCE) and on_host <= holds,
+        probability_fits=float(odds), unsaid=_unsaid(evaluation, index),
         parts=tuple(MemoryPart(name=name, size_bytes=size) for name, size in sizes.items() if size > 0),
-        host_bytes=on_host,
-        host_capacity_bytes=holds if math.isfinite(holds) else None,
-    )
+        host_bytes=on_host, host_capacity_bytes=holds if math.isfinite(holds) else None,
+    )  # fmt: skip
+
+
+def _unsaid(evaluation: Evaluation, index: int) -> str:
+    """What is not stated and decides whether a plan fits."""
+    for setting, held, costs in evaluation.risks:
+        if costs[index] >= DECIDES:
+            needs = f"with another it needs {format_bytes(held[index])}"
+            return f"Not stated: {setting}; {needs}, so state it ({evaluation.told_by[setting]})."
+    return ""
 
 
 def _notes(evaluation: Evaluation, index: int, asked: Plan) -> tuple[str, ...]:

@@ -36,14 +36,17 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Step time (s), memory and host memory (bytes), distance from the calibrated region, what is not said, doubts, and
-    half-width of the interval of each plan: arrays of shape (plans,), or of one value for all."""
+    """Of each plan step time (s), memory, its odds to fit and host memory (bytes), distance from the calibrated region,
+    what is not said, doubts, half-width of the interval: arrays of shape (plans,), or of one value for all. ``risks``
+    are readings of what is not said: the setting, bytes, and the odds to fit that they cost."""
 
     plans: tuple[Plan, ...]
     inputs: StepInputs
     step: StepTime
     memory: StepMemory
     overhead: AllocatorOverhead
+    fit_odds: Vector
+    risks: tuple[tuple[str, Vector, Vector], ...]
     on_host: Vector
     distance: Vector
     mixture: Mixture
@@ -59,14 +62,9 @@ class Evaluation:
 
 
 def evaluate_plans(
-    plans: Sequence[Plan],
-    architecture: Architecture,
-    workload: Workload,
-    hardware: Slice,
-    fit: Fit,
-    fabric: str | None = None,
-    inferred: Sequence[bool] = (),
-) -> Evaluation:
+    plans: Sequence[Plan], architecture: Architecture, workload: Workload, hardware: Slice, fit: Fit,
+    fabric: str | None = None, inferred: Sequence[bool] = (),
+) -> Evaluation:  # fmt: skip
     """Evaluate plans that have a rematerialisation policy.
 
     Args:
@@ -83,28 +81,29 @@ def evaluate_plans(
     overhead = fit.overhead(allocator_class(workload.framework, hardware.chip.kind))
     step, cases = predict_step(inputs, fit.resolve_one(groups)), (len(plans),)
     others = alternatives(plans, inferred or [False] * len(plans), workload, hardware, model=architecture)
-    base, read = np.broadcast_to(np.log(step.total), cases), []
+    base, read, risks = np.broadcast_to(np.log(step.total), cases), [], []
+    capacity, reserved = np.max(inputs.hardware.hbm_bytes), memory(inputs).reserved(overhead.scale, overhead.reuse)
+    odds = mixed = np.broadcast_to(overhead.probability_fits(reserved.total, capacity), cases)
     for other in others:
         read_so = step_inputs(other.plans, other.model or architecture, other.workload, other.hardware)
-        total = predict_step(read_so, fit.resolve_one(groups)).total
-        read.append((other.setting, other.weight, np.broadcast_to(np.log(total), cases)))
+        if not other.of_memory:
+            total = predict_step(read_so, fit.resolve_one(groups)).total
+            read.append((other.setting, other.weight, np.broadcast_to(np.log(total), cases)))
+            continue
+        held = np.broadcast_to(memory(read_so).reserved(overhead.scale, overhead.reuse).total, cases)
+        costs = odds - overhead.probability_fits(held, capacity)
+        mixed = mixed - other.weight * costs
+        risks.append((other.setting, held, costs))
     mixture, distance = mixture_of(base, read), distance_from(fit.region, inputs)
     doubtful = doubtful_groups(fit.region, groups, architecture.is_moe)
     doubts = doubts_of(inputs, step, distance, [doubtful], mixture.spread, [groups.framework])
     return Evaluation(
-        plans=tuple(plans),
-        inputs=inputs,
-        step=step,
-        memory=memory(inputs).reserved(overhead.scale, overhead.reuse),
-        overhead=overhead,
-        on_host=np.broadcast_to(host_memory(inputs), cases),
-        distance=np.broadcast_to(distance + len(unseen_groups(fit.region, groups)), cases),
-        mixture=mixture,
-        doubts=doubts,
-        half_width=np.broadcast_to(fit.step_interval.at_each(doubts), cases),
-        told_by={other.setting: other.told_by for other in others},
-        fit=fit,
-    )
+        plans=tuple(plans), inputs=inputs, step=step, memory=reserved, overhead=overhead,
+        fit_odds=np.clip(mixed, 0.0, 1.0), risks=tuple(risks), on_host=np.broadcast_to(host_memory(inputs), cases),
+        distance=np.broadcast_to(distance + len(unseen_groups(fit.region, groups)), cases), mixture=mixture,
+        doubts=doubts, half_width=np.broadcast_to(fit.step_interval.at_each(doubts), cases),
+        told_by={other.setting: other.told_by for other in others}, fit=fit,
+    )  # fmt: skip
 
 
 CHUNK = 256
@@ -147,15 +146,9 @@ class GridEvaluation:
 
 
 def evaluate_grid(
-    grid: ConfigurationGrid,
-    architecture: Architecture,
-    workload: Workload,
-    hardware: Slice,
-    constraints: Constraints,
-    fit: Fit,
-    measured: float | None = None,
-    belief: MemoryBelief | None = None,
-) -> GridEvaluation:
+    grid: ConfigurationGrid, architecture: Architecture, workload: Workload, hardware: Slice, constraints: Constraints,
+    fit: Fit, measured: float | None = None, belief: MemoryBelief | None = None,
+) -> GridEvaluation:  # fmt: skip
     """Evaluate every configuration.
 
     Args:
@@ -201,15 +194,10 @@ def evaluate_grid(
     odds = overhead.probability_fits(hbm, capacity) if belief is None else belief.probability_fits(hbm)
     within, ran = hbm <= capacity if belief is None else odds >= FIT_CONFIDENCE, hbm <= shown
     return GridEvaluation(
-        grid=grid,
-        gain=np.broadcast_to(gain, grid.shape),
-        change=np.broadcast_to(change, grid.shape),
-        widths=widths,
-        hbm=np.broadcast_to(hbm, grid.shape),
-        fits=np.broadcast_to((within | ran) & fits_host, grid.shape),
-        fit_odds=np.broadcast_to(np.where(ran, 1.0, odds), grid.shape),
-        valid=grid.valid(constraints),
-    )
+        grid=grid, gain=np.broadcast_to(gain, grid.shape), change=np.broadcast_to(change, grid.shape), widths=widths,
+        hbm=np.broadcast_to(hbm, grid.shape), fits=np.broadcast_to((within | ran) & fits_host, grid.shape),
+        fit_odds=np.broadcast_to(np.where(ran, 1.0, odds), grid.shape), valid=grid.valid(constraints),
+    )  # fmt: skip
 
 
 def _at_meshes(inputs: StepInputs, rows: slice, meshes: int) -> StepInputs:

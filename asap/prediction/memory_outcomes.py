@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from asap.core.units import Provenance, Quantity
 from asap.prediction.from_architecture import predict
-from asap.prediction.prediction import FIT_CONFIDENCE, MemoryPrediction, Prediction
+from asap.prediction.prediction import FIT_CONFIDENCE, STATES, MemoryPrediction, Prediction
 from asap.prediction.step_model.groups import allocator_class
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.memory_belief import MemoryBelief, Seen, believed
@@ -14,7 +14,6 @@ FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the mod
 MOVED = "moved by what came of other plans"
 SURPRISING = 0.9
 """Likelihood from which on the other outcome lies outside of what the scatter of the model explains: a judgement."""
-_STATES = ("parameters", "gradients", "optimizer")
 
 
 def outcomes_of(study: Study) -> tuple[MemoryOutcome, ...]:
@@ -31,11 +30,13 @@ def outcomes_of(study: Study) -> tuple[MemoryOutcome, ...]:
 
 
 def is_unexplained(outcome: MemoryOutcome, modelled: MemoryPrediction) -> bool:
-    """Whether a plan died that is all but sure to fit, or ran that is all but sure not to: it is likelier not as on
-    record, which moves odds of other plans and no figure. A peak, and a compiler, say how much the plan holds."""
+    """Whether a plan died that is all but sure to fit, or where something that is not stated decides it, or ran that is
+    all but sure not to: it is likelier not as on record, which moves odds of other plans and no figure. A peak, and a
+    compiler, say how much the plan holds."""
     told = outcome.fitted is not None and outcome.peak_bytes is None and outcome.provenance is Provenance.MEASURED
     odds = modelled.probability_fits if told else None
-    return odds is not None and (1 - odds if outcome.fitted else odds) >= SURPRISING
+    open_still = bool(modelled.unsaid) and not outcome.fitted
+    return odds is not None and (open_still or (1 - odds if outcome.fitted else odds) >= SURPRISING)
 
 
 def memory_belief(study: Study) -> MemoryBelief | None:
@@ -82,7 +83,7 @@ def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelie
         found = _believed(memory, belief.of_explained if belief else None)
         total = within(found, capacity, min if outcome.fitted else max)
     ran = outcome.fitted if outcome.fitted is not None else (outcome.peak_bytes or 0) <= capacity
-    return _holding(memory, total, fits=ran, probability_fits=None if ran else 0.0)
+    return _holding(memory, total, fits=ran, probability_fits=None if ran else 0.0, unsaid="")
 
 
 def fits_if_smaller(ran: Prediction, peak: float | None, modelled: Prediction, other: Prediction) -> Prediction:
@@ -99,7 +100,7 @@ def fits_if_smaller(ran: Prediction, peak: float | None, modelled: Prediction, o
 def as_fitting(memory: MemoryPrediction, peak: float | None) -> MemoryPrediction:
     """What is known to fit: no more is said to be held than the HBM, or than the peak of a plan that needs as much."""
     most = min(memory.capacity_bytes, peak or memory.capacity_bytes)
-    return _holding(memory, within(memory.total, most), fits=True, probability_fits=None)
+    return _holding(memory, within(memory.total, most), fits=True, probability_fits=None, unsaid="")
 
 
 def within(total: Quantity, capacity: float, bound: Callable[[float, float], float] = min) -> Quantity:
@@ -121,13 +122,13 @@ def _believed(memory: MemoryPrediction, belief: MemoryBelief | None) -> Quantity
 def _holding(memory: MemoryPrediction, total: Quantity, **known: object) -> MemoryPrediction:
     """The prediction with another total. What the states of the model take is arithmetic: the other parts make up the
     difference, all parts where they cannot."""
-    states = sum(part.size_bytes for part in memory.parts if part.name in _STATES)
+    states = sum(part.size_bytes for part in memory.parts if part.name in STATES)
     others = sum(part.size_bytes for part in memory.parts) - states
     left, of_states = (total.value - states) / others if others else 0.0, 1.0
     if left <= 0:
         left = of_states = total.value / memory.total.value
     parts = tuple(
-        part.model_copy(update={"size_bytes": part.size_bytes * (of_states if part.name in _STATES else left)})
+        part.model_copy(update={"size_bytes": part.size_bytes * (of_states if part.name in STATES else left)})
         for part in memory.parts
     )
     return memory.model_copy(update={"total": total, "parts": parts, **known})

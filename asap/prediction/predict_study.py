@@ -8,12 +8,12 @@ import math
 from collections.abc import Sequence
 
 from asap.core.errors import InsufficientEvidenceError
-from asap.core.units import format_seconds
+from asap.core.units import format_bytes, format_seconds
 from asap.hardware import Slice
-from asap.plans import AXES, Plan
+from asap.plans import AXES, Plan, Remat
 from asap.plans.degrees import DEVICES_UNKNOWN, with_micro_batch_of
 from asap.plans.enumeration import enumerate_plans
-from asap.prediction.prediction import Prediction
+from asap.prediction.prediction import STATES, Prediction
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.step_interval import REACH, half_width, is_outside
 from asap.stacks.launchers import contract_of
@@ -24,6 +24,8 @@ KNOWN_AXES = ("replica", "data", "seq", "model")
 _LIKELY_TO_FIT = 0.85
 """Share of HBM that a plan may fill by the model and still be likely to fit."""
 _MICRO_BATCH = "micro_batch_size"
+_SHORT = 128
+"""Tokens of a sequence that takes next to nothing."""
 
 
 def candidate_plans(study: Study, axes: Sequence[str] | None = None) -> list[Plan]:
@@ -195,10 +197,27 @@ def _insufficient(study: Study) -> InsufficientEvidenceError:
     missing = _missing(study)
     needed = list(missing)
     listed = ", ".join(needed[:-1]) + " and " * (len(needed) > 1) + "".join(needed[-1:])
-    said = f"a prediction needs {listed}, or a profile together with the plan that it shows"
+    said = f"a prediction needs {listed}, or a profile together with the plan that it shows{_too_large(study)}"
     shown = study.profile is not None and study.profile.operations and study.plan is None
     lacks = "--plan PLAN" if shown else " ".join(missing.values())
     return InsufficientEvidenceError(said, where=study.experiment.id, hint=f"asap analyze RUN {lacks}")
+
+
+def _too_large(study: Study) -> str:
+    """That a run does not fit whatever its batch and its sequences are; nothing where they decide it."""
+    from asap.prediction.from_architecture import predict
+
+    model, plan, workload = study.experiment.model, study.plan, study.experiment.workload
+    if model is None or model.missing() or plan is None or study.slice is None:
+        return ""
+    least = {"global_batch": plan.batch_shards, "sequence_length": _SHORT}
+    small = plan.model_copy(update={"microbatches": 1, "remat": Remat.FULL})
+    memory = predict(small, model, workload.model_copy(update=least), study.slice)[0].memory
+    states = sum(part.size_bytes for part in memory.parts if part.name in STATES) if memory else 0.0
+    if memory is None or states <= memory.capacity_bytes:
+        return ""
+    takes = f"{format_bytes(states)} of {format_bytes(memory.capacity_bytes)} HBM"
+    return f". It does not fit, whatever they are: {', '.join(STATES)} alone take {takes}"
 
 
 def _missing(study: Study) -> dict[str, str]:

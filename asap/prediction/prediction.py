@@ -11,6 +11,7 @@ Method = Literal["architecture", "anchored_architecture", "profile_ratios", "tra
 """Step model alone; step model anchored to a measured step; measured shares scaled by ratios of degrees; the execution
 graph of the recorded run, with each class of kernels scaled by the step model."""
 
+STATES = ("parameters", "gradients", "optimizer")
 FIT_CONFIDENCE = 0.7
 """Required of a plan that is said to fit: weighs a run that dies against a plan that is missed."""
 FitVerdict = Literal["fits", "may not fit", "does not fit"]
@@ -50,6 +51,7 @@ class MemoryPrediction(BaseModel):
     parts: tuple[MemoryPart, ...] = ()
     host_bytes: float = Field(default=0.0, description="what one device keeps in host memory")
     host_capacity_bytes: float | None = Field(default=None, description="of one device; None: not known")
+    unsaid: str = Field(default="", description="what is not stated and decides whether it fits")
 
     @property
     def fits_host(self) -> bool:

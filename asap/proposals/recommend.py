@@ -7,7 +7,7 @@ from asap.evidence.judgement import Judgement
 from asap.prediction.prediction import Prediction
 from asap.proposals.options import SETTING, SYNC_EACH_BATCH, Option
 from asap.proposals.proposal import Proposal, Recommendation
-from asap.proposals.selection.candidate import fit_odds
+from asap.proposals.selection.candidate import fit_odds, fits
 from asap.proposals.selection.choice import LEAST_WORTH, MEASURABLE
 from asap.proposals.situation import OTHER, TOO_TIGHT, Situation
 from asap.proposals.smallest_fit import SmallestFit
@@ -23,14 +23,10 @@ _OFFLOAD_LESS = (
 
 
 def recommend(
-    proposals: tuple[Proposal, ...],
-    considered: int,
-    situation: Situation | None = None,
-    bottleneck: Bottleneck | None = None,
-    first: str = _FIRST_PROPOSAL,
-    start: str | None = None,
+    proposals: tuple[Proposal, ...], considered: int, situation: Situation | None = None,
+    bottleneck: Bottleneck | None = None, first: str = _FIRST_PROPOSAL, start: str | None = None,
     unlaunched: str | None = None,
-) -> Recommendation:
+) -> Recommendation:  # fmt: skip
     """Run the first proposal first, unless its gain could not even be measured.
 
     Args:
@@ -120,12 +116,9 @@ def add_trial(
 
 
 def add_smallest_fit(
-    advice: Recommendation,
-    least: SmallestFit | None,
-    proposals: tuple[Proposal, ...],
-    situation: Situation,
+    advice: Recommendation, least: SmallestFit | None, proposals: tuple[Proposal, ...], situation: Situation,
     incumbent: Prediction | None,
-) -> Recommendation:
+) -> Recommendation:  # fmt: skip
     """Advice that names the smallest change with which the run fits, where it may not, and what is faster or likelier.
 
     Args:
@@ -135,18 +128,22 @@ def add_smallest_fit(
         situation: of the run.
         incumbent: the prediction of what runs.
     """
-    if least is None or incumbent is None or advice.setting is not None:
+    if incumbent is None or advice.setting is not None:
         return advice
+    risk = f"What runs now is {format_odds(fit_odds(incumbent))} likely to fit"
+    if least is None:
+        unsaid = f" {risk}. {incumbent.memory.unsaid}" if incumbent.memory and incumbent.memory.unsaid else ""
+        return advice.model_copy(update={"statement": f"{advice.statement}{unsaid}"})
     is_first = bool(proposals) and proposals[0].plan == least.plan and not least.settings
     if situation.name in TOO_TIGHT and is_first:
         return advice.model_copy(update={"statement": advice.statement + _beside(least, proposals[1:])})
     if situation.name not in TOO_TIGHT:
         remedy = _FIRST_PROPOSAL if is_first else least.statement
-        risk = f"What runs now is {format_odds(fit_odds(incumbent))} likely to fit; should it run out of memory"
-        statement = f"{advice.statement} {risk}, the smallest change is {remedy}."
+        statement = f"{advice.statement} {risk}; should it run out of memory, the smallest change is {remedy}."
         lines = advice.lines if advice.first is not None else least.lines
         return advice.model_copy(update={"statement": statement, "lines": lines})
-    statement = f"Start with the smallest change that fits: {least.statement}.{_beside(least, proposals)}"
+    likely = "fits" if fits(least.prediction) else "may fit, as nothing is likely to"
+    statement = f"Start with the smallest change that {likely}: {least.statement}.{_beside(least, proposals)}"
     return Recommendation(first=advice.first, keep_incumbent=False, statement=statement, lines=least.lines)
 
 

@@ -134,10 +134,10 @@ def _too_much(memory: MemoryPrediction) -> str:
     mostly = f"; most of it is {parts}" if parts else ""
     odds = f", {format_odds(memory.probability_fits)} likely to fit" if memory.probability_fits else ""
     kind = memory.total.provenance.value
-    if over <= 0:
+    if over <= 0 and not odds:
         return f"It does not fit: it died out of memory{mostly} ({kind})."
-    if memory.verdict == "may not fit":
-        return f"It may not fit: with its margin it needs {need}{mostly} ({kind}{odds})."
+    if over <= 0 or memory.verdict == "may not fit":
+        return f"It may not fit: with its margin it needs {need}{mostly} ({kind}{odds}). {memory.unsaid}".strip()
     return f"It does not fit: it needs {need}, {format_bytes(over)} too much{mostly} ({kind})."
 
 

@@ -31,6 +31,7 @@ LONGER = 1.25
 """A step so much longer, at the upper end of its interval, costs one change: judgement."""
 RISK = 1 - LIKELY
 """Risk to run out of memory that costs one change: judgement."""
+EVEN = 0.5  # odds to fit that a change needs where nothing is likely to
 MOST_SETTINGS = 2
 """Settings beside the plan that are changed together."""
 _LOOKED_AT = 50
@@ -50,7 +51,7 @@ class SmallestFit(BaseModel):
 
 
 def smallest_fit(study: Study) -> SmallestFit | None:
-    """The smallest change with which what runs fits; None where nothing does, or nothing can be searched."""
+    """The smallest change with which what runs fits, or may where nothing is likely to; None where there is none."""
     if (plan := study.plan) is None:
         return None
     study = replace(study, profile=None)
@@ -61,7 +62,8 @@ def smallest_fit(study: Study) -> SmallestFit | None:
         if (best := _smallest(_under(study, trials), (now.probability_fits if now else None) or 0.0)) is not None
         for changes, smallest in [best]
     ]
-    return _fit_of(study, *min(found, key=lambda one: one[0])[1:]) if found else None
+    least = _fit_of(study, *min(found, key=lambda one: one[0])[1:]) if found else None
+    return least if least and (least.prediction.memory is None or least.prediction.memory.fits_host) else None
 
 
 def _together(study: Study) -> Iterator[tuple[Trial, ...]]:
@@ -90,7 +92,8 @@ def _smallest(study: Study, odds: float) -> tuple[float, Plan] | None:
     if found is None:
         return None
     evaluation = found.evaluation
-    places = np.argwhere(evaluation.valid & evaluation.fits & (evaluation.fit_odds > odds))
+    likelier = evaluation.valid & (evaluation.fit_odds > max(odds, EVEN))
+    places = np.argwhere(likelier & evaluation.fits if np.any(likelier & evaluation.fits) else likelier)
     if not len(places):
         return None
     index = tuple(places.T)

@@ -112,21 +112,20 @@ def test_one_queue_is_needed_or_harmful_depending_on_stack_chip_and_plan():
 
 def test_what_is_obsolete_or_harmful_is_named():
     flags = "--xla_gpu_enable_async_all_gather=true --xla_gpu_enable_latency_hiding_scheduler=false"
-    found = unwise(
-        {"XLA_FLAGS": flags, "NCCL_P2P_DISABLE": "1", "CUDA_LAUNCH_BLOCKING": "0"}, situation("data=8", "h100")
-    )
-    assert found == {
+    given = {"XLA_FLAGS": flags, "NCCL_P2P_DISABLE": "1", "CUDA_LAUNCH_BLOCKING": "0"}
+    assert unwise(given, situation("data=8", "h100")) == {
         ("obsolete", "xla_gpu_enable_async_all_gather"),
         ("harmful", "xla_gpu_enable_latency_hiding_scheduler"),
         ("harmful", "NCCL_P2P_DISABLE"),
     }
-    checker = {"LIBTPU_INIT_ARGS": "--xla_tpu_enable_sdc_checker=True"}
-    assert ("harmful", "xla_tpu_enable_sdc_checker") in unwise(checker, situation("data=8"))
+    checker = "xla_tpu_enable_sdc_checker"
+    assert ("harmful", checker) in unwise({"LIBTPU_INIT_ARGS": f"--{checker}=True"}, situation("data=8"))
+    assert unwise({"NCCL_P2P_DISABLE": "1"}, situation("data=8", "rtx4090")) == set()
 
 
 def test_flags_in_the_wrong_variable_and_flags_given_twice():
-    wrong = {"XLA_FLAGS": "--xla_tpu_scoped_vmem_limit_kib=98304"}
-    assert unwise(wrong, situation("data=8")) == {("harmful", "xla_tpu_scoped_vmem_limit_kib")}
+    name = "xla_tpu_scoped_vmem_limit_kib"
+    assert unwise({"XLA_FLAGS": f"--{name}=98304"}, situation("data=8")) == {("harmful", name)}
     twice = {"LIBTPU_INIT_ARGS": "--xla_tpu_rwb_fusion=true --xla_tpu_rwb_fusion=false"}
     review = review_flags(twice, situation("data=8", "v5p"))
     assert [(advice.kind, advice.flags) for advice in review.unwise] == [

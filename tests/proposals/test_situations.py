@@ -269,7 +269,7 @@ def test_whole_gradients_are_sharded_before_anything_else_is_changed(framework, 
 @pytest.mark.parametrize(("batch", "microbatches"), [(256, 4), (16, 1)])
 def test_sharded_gradients_are_offered_where_their_room_makes_something_faster(batch, microbatches):
     plan = f"data=16 microbatches={microbatches} remat=full"
-    study = run(plan, "llama2-13b", "h100-16", batch, 4096, "Accelerate FSDP")
+    study = run(plan, "llama2-13b", "h100-16", batch, 4096, "Accelerate FSDP", attention="flash")
     ranked = rank_candidates(study, priors={})
     assert ranked.incumbent.memory.fits
     offered = options(study, ranked.incumbent)

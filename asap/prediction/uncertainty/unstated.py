@@ -15,6 +15,7 @@ from asap.models.workload import ContextParallel
 from asap.plans import Plan, Remat
 from asap.prediction.step_model.communication import context_parallel_kind
 from asap.prediction.step_model.groups import framework_class, is_kernel_open
+from asap.stacks.registry import by_framework
 
 Vector = NDArray[np.float64]
 
@@ -22,8 +23,8 @@ RECOMPUTES_ALL = 0.5
 """That a run recomputes its layers although less would fit: of the published runs that say what they recompute, where
 keeping everything would fit, mean over ten sources (0.51)."""
 KEEPS_SCORES_IN_HBM = 0.15
-"""That a PyTorch stack in which flash attention is an option does not use it (Megatron-LM, ``--use-flash-attn``; one of
-the seven sources that do not say)."""
+"""That a PyTorch stack with an option for flash attention leaves it off (Megatron-LM, ``--use-flash-attn``; one of the
+seven sources that do not say). Of a program of the user's own, it counts for HBM alone."""
 NEWER_ATTENTION = 0.34
 """That one of PyTorch's FSDP stacks on Hopper has FlashAttention-3 or cuDNN's kernel, not FlashAttention-2: of the
 published runs that say theirs, mean over five sources."""
@@ -55,7 +56,7 @@ _REPLICATES = ("megatron", None)
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another reading of the same runs, and how likely it is."""
+    """Another reading of the same runs, and how likely it is; ``of_memory`` where it counts for HBM alone."""
 
     setting: str
     told_by: str
@@ -64,16 +65,13 @@ class Alternative:
     workload: Workload
     hardware: Slice
     model: Architecture | None = None
+    of_memory: bool = False
 
 
 def alternatives(
-    plans: Sequence[Plan],
-    inferred: Sequence[bool],
-    workload: Workload,
-    hardware: Slice,
-    network_stated: bool = False,
+    plans: Sequence[Plan], inferred: Sequence[bool], workload: Workload, hardware: Slice, network_stated: bool = False,
     model: Architecture | None = None,
-) -> list[Alternative]:
+) -> list[Alternative]:  # fmt: skip
     """Other readings of plans of one run.
 
     Args:
@@ -94,13 +92,15 @@ def alternatives(
         found.append(Alternative(setting, told_by, weight, **parts))  # pyright: ignore[reportArgumentType]
 
     if any(inferred) and stack != "nemo":
-        fuller = tuple(
-            plan.model_copy(update={"remat": Remat.FULL}) if guessed else plan
-            for plan, guessed in zip(chosen, inferred, strict=True)
-        )
-        add("recomputation", "remat=… in the plan", RECOMPUTES_ALL, plans=fuller)
-    if stack == "megatron" and is_kernel_open(workload) and hardware.chip.kind == "gpu":
-        add("attention kernel", "the kernel in the configuration", KEEPS_SCORES_IN_HBM, {"attention": "fused softmax"})
+        for policy, weight in ((Remat.FULL, RECOMPUTES_ALL), (Remat.NONE, 1 - RECOMPUTES_ALL)):
+            read = zip(chosen, inferred, strict=True)
+            plans = tuple(one.model_copy(update={"remat": policy}) if guessed else one for one, guessed in read)
+            add("recomputation", "remat=… in the plan", weight, plans=plans, of_memory=policy is Remat.NONE)
+    table = by_framework(workload.framework)
+    own_code = table is not None and table.recompute_unsaid is not None
+    if (stack == "megatron" or own_code) and is_kernel_open(workload) and hardware.chip.kind == "gpu":
+        kernel, told_by = "eager" if own_code else "fused softmax", "the kernel in the configuration"
+        add("attention kernel", told_by, KEEPS_SCORES_IN_HBM, {"attention": kernel}, of_memory=own_code)
     if stack == "fsdp" and workload.attention is None and hardware.chip.ported_attention < 1:
         add("attention kernel", "the kernel in the configuration", NEWER_ATTENTION, {"attention": "flash_attention_3"})
     if workload.zero_stage is None and stack in _REPLICATES and any(plan.degree("replica") > 1 for plan in chosen):
