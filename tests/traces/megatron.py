@@ -159,8 +159,8 @@ class _Rank:
             self._backward(warm + number + 1 > job.microbatches - 1 and warm == 0)
         for number in range(warm):
             self._backward(number == warm - 1)
-        ends = (self.pp == 0) + (self.pp == job.pp - 1)
-        parameters = (12 * job.hidden**2 * self.layers + ends * job.vocab * job.hidden) / job.tp
+        ends = job.vocab * job.hidden * ((self.pp == 0) + (self.pp == job.pp - 1))
+        parameters = (12 * job.hidden**2 * self.layers + ends) / job.tp
         self.awaited += [n for n, each in enumerate(self.operations) if (each.rank, each.stream) == (self.number, 24)]
         self.compute("adam", 18 * parameters / (0.8 * HBM))
 

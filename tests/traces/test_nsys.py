@@ -69,8 +69,7 @@ def test_collectives_join_the_ranks_of_their_communicator(tmp_path, said):
     export(tmp_path / "run.sqlite", range(4), said=said)
     for device in range(4):
         export(tmp_path / "several" / f"rank{10 * device}.sqlite", (device,), said=said)
-    for path in (tmp_path / "run.sqlite", tmp_path / "several"):
-        trace = load_trace([path])
+    for trace in (load_trace([tmp_path / "run.sqlite"]), load_trace([tmp_path / "several"])):
         assert sorted(each.members.tolist() for each in trace.matched) == [[0, 1], [2, 3]]
         assert {call.size_bytes for rank in trace.ranks for call in rank.collectives} == {4096}
         assert not any("communicator" in note for note in trace.notes)
