@@ -24,7 +24,6 @@ from asap.optimize.results import RunNoise, noise_of
 from asap.optimize.stopping import Worth
 from asap.proposals.trials import OfferedTrial
 
-QUIET = RunNoise()
 _STYLES = {"done": "", "rejected": "yellow", "failed": "red", "lost": "dim"}
 
 
@@ -76,9 +75,10 @@ def tries_table(tries: Iterable[Try]) -> Table:
     return table
 
 
-def line_of(each: Try) -> str:
-    """A try in one line, for a pipe."""
-    return f"{each.number}: {plain(each.configuration)}: {_outcome(each.outcome)} ({plain(each.why)})"
+def line_of(each: Try, tries: Iterable[Try] = ()) -> str:
+    """A try in one line, for a pipe; ``±`` by how much runs of the ``tries`` so far differ."""
+    outcome = _outcome(each.outcome, (), noise_of(tries or [each]))
+    return f"{each.number}: {plain(each.configuration)}: {outcome} ({plain(each.why)})"
 
 
 def worth_in_words(worth: Worth) -> str:
@@ -121,7 +121,7 @@ def _said(feedback: Feedback) -> str:
     return plain(feedback.explanation, 160)
 
 
-def _outcome(outcome: Outcome | None, below: Container[str] = (), noise: RunNoise = QUIET) -> str:
+def _outcome(outcome: Outcome | None, below: Container[str], noise: RunNoise) -> str:
     if outcome is None:
         return "running"
     parts = []

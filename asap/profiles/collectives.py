@@ -35,7 +35,8 @@ _COMPUTING = ("matmul", "convolution", "attention")
 
 @dataclass(frozen=True)
 class KernelWork:
-    """What a kernel does: ``communication``, ``matmul``, ``convolution``, ``attention``, ``streaming`` or ``other``.
+    """What a kernel does: ``communication``, ``matmul``, ``convolution``, ``attention``, ``update``
+    (of parameters), ``streaming`` or ``other``.
 
     ``collective`` is the kind of communication, where the name tells.
     """
@@ -95,7 +96,7 @@ def bound_of_kernel(name: str) -> Bound:
     work = work_of_kernel(name).work
     if work in _COMPUTING:
         return "compute"
-    return "hbm" if work == "streaming" else "unknown"
+    return "hbm" if work in ("streaming", "update") else "unknown"
 
 
 _NAMELESS = ("", "async-start", "async-update", "async-done")

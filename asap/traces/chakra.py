@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from graphlib import CycleError, TopologicalSorter
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -97,23 +96,19 @@ def write_chakra(graph: Graph, folder: Path) -> list[Path]:
     from google.protobuf.proto import serialize_length_prefixed
 
     files, groups = [], _Groups()
-    for rank, nodes in zip(graph.trace.ranks, graph.nodes, strict=True):
-        stream = BytesIO()
-        serialize_length_prefixed(_messages()["Metadata"](version=VERSION), stream)
-        for node in _nodes(graph, rank, nodes, groups):
-            serialize_length_prefixed(node, stream)
-        files.append(folder / f"trace.{rank.rank}.et")
-        _write(files[-1], stream.getvalue())
-    _write(folder / "groups", json.dumps(dict(enumerate(groups, start=1))).encode())
-    return files
-
-
-def _write(path: Path, content: bytes) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        folder.mkdir(parents=True, exist_ok=True)
+        for rank, nodes in zip(graph.trace.ranks, graph.nodes, strict=True):
+            stream = BytesIO()
+            serialize_length_prefixed(_messages()["Metadata"](version=VERSION), stream)
+            for node in _nodes(graph, rank, nodes, groups):
+                serialize_length_prefixed(node, stream)
+            files.append(folder / f"trace.{rank.rank}.et")
+            files[-1].write_bytes(stream.getvalue())
+        (folder / "groups").write_text(json.dumps(dict(enumerate(groups, start=1))), encoding="utf-8")
     except OSError as error:
-        raise BadInputError(f"cannot be written: {error.strerror}", where=plain(path)) from error
+        raise BadInputError(f"cannot be written: {error.strerror}", where=plain(folder)) from error
+    return files
 
 
 def _nodes(graph: Graph, rank: RankTrace, nodes: RankNodes, groups: _Groups) -> Iterator[Any]:
@@ -161,10 +156,7 @@ def _dependencies(graph: Graph, rank: RankTrace, nodes: RankNodes) -> tuple[dict
     """Of each node of a rank, those that it waits for: in the order of its thread or by its launch; for data."""
     calls = len(rank.calls)
     owner = np.full(len(graph.measured), -1)
-    for row, columns in (
-        (0, (nodes.call_start, nodes.call_end)),
-        (calls, (nodes.operation_start, nodes.operation_end)),
-    ):
+    for row, *columns in (0, nodes.call_start, nodes.call_end), (calls, nodes.operation_start, nodes.operation_end):
         for column in columns:
             owner[column] = row + np.arange(len(column))
     edges = graph.edges
@@ -199,24 +191,10 @@ def read_chakra(path: Path) -> RankTrace:
     device = [row for row in rows if not row.attributes.get("is_cpu_op", False)]
     if not device:
         raise InsufficientEvidenceError("holds no operation of a device", where=plain(path))
-    if not any(row.node.duration_micros for row in device):
+    if not any(row.node.duration_micros for row in device) or not any(row.node.start_time_micros for row in rows):
         hint = "collect it after a run: what is written before one holds no times"
-        raise InsufficientEvidenceError("does not say how long operations took", where=plain(path), hint=hint)
-    if not any(row.node.start_time_micros for row in rows):
-        _schedule([row.node for row in rows], path)
+        raise InsufficientEvidenceError("does not say when operations ran and how long", where=plain(path), hint=hint)
     return _trace(int(found.group(1)), device, [row for row in rows if row.attributes.get("is_cpu_op", False)])
-
-
-def _schedule(nodes: Sequence[Any], path: Path) -> None:
-    """Without starts, each node begins when all that it depends on have ended."""
-    known = {node.id: node for node in nodes}
-    waits = {node.id: {*node.ctrl_deps, *node.data_deps} & known.keys() for node in nodes}
-    try:
-        for number in TopologicalSorter(waits).static_order():
-            ends = [known[each].start_time_micros + known[each].duration_micros for each in waits[number]]
-            known[number].start_time_micros = max(ends, default=0)
-    except CycleError as error:
-        raise BadInputError("holds nodes that wait for each other in a circle", where=plain(path)) from error
 
 
 def _read(path: Path) -> Iterator[Any]:

@@ -65,12 +65,6 @@ def unmatched(ranks: Sequence[RankTrace], matched: Sequence[Matched]) -> list[ND
     return masks
 
 
-def among_many(rank: RankTrace) -> NDArray[np.bool_]:
-    """Operations that are collectives, without transfers from one rank to another."""
-    apart = np.array([collective_kind(name) == TRANSFER for name in rank.names], dtype=bool)
-    return (rank.operations.kind == OperationKind.COMMUNICATION) & ~apart[rank.operations.name]
-
-
 def unseen_transfers(ranks: Sequence[RankTrace], matched: Sequence[Matched]) -> list[tuple[Integers, Integers]]:
     """For each rank the rows of its transfers to and from ranks that are not at hand, and what each takes without
     waiting: nanoseconds of the shortest of as many bytes between the two, either way."""
@@ -84,16 +78,6 @@ def unseen_transfers(ranks: Sequence[RankTrace], matched: Sequence[Matched]) -> 
         np.minimum.at(shortest, sort[rows], (rank.operations.end - rank.operations.start)[rows])
         found.append((rows, shortest[sort[rows]]))
     return found
-
-
-def transfer_times(ranks: Sequence[RankTrace], matched: Sequence[Matched]) -> list[Integers]:
-    """For each rank what its operations take, without waiting: a collective as long as on the rank that came last."""
-    times = [rank.operations.end - rank.operations.start for rank in ranks]
-    for each in matched:
-        shortest = each.of(times).min(axis=0)
-        for member, rows in zip(each.members.tolist(), each.rows, strict=True):
-            times[member][rows] = shortest
-    return times
 
 
 def _sequences(rank: RankTrace) -> list[tuple[_Key, CollectiveCall, Integers]]:

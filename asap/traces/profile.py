@@ -5,7 +5,6 @@ Shares are of the recorded window, means over ranks. A collective counts with th
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from statistics import fmean, median, pstdev
 from typing import Literal
 
@@ -17,7 +16,7 @@ from asap.profiles.kpis import JAX_TRACE, NO_BACKWARD_PASS, Busy, kpis_from, loo
 from asap.profiles.operations import Steps
 from asap.profiles.operators import program_roofline
 from asap.traces.analysis.breakdown import RankTimes, breakdown, host_waits, rank_times
-from asap.traces.analysis.iterations import device_iterations, iterations, step_of_operations
+from asap.traces.analysis.iterations import iterations
 from asap.traces.analysis.quality import doubts
 from asap.traces.graph.graph import Graph
 from asap.traces.kernel_operations import kernel_operations
@@ -28,9 +27,6 @@ EXPOSED = "Communication is the time of collectives that no computation hides."
 _WITH_SHAPES = "torch.profiler.profile(record_shapes=True, with_stack=True)"
 _CAPTURES = {"pytorch": _WITH_SHAPES, "xla": JAX_TRACE, None: f"PyTorch: {_WITH_SHAPES}; JAX: {JAX_TRACE}"}
 _NO_COSTS = "FLOPs and bytes of kernels: what bounds them is a guess from their names"
-START_UP = 2.0
-"""A first execution that takes as many times the others, or more, holds the start-up of the job."""
-
 _FRAMEWORKS: Mapping[str, Literal["pytorch", "xla"]] = {"kineto": "pytorch", "xplane": "xla", "nsys-jax": "xla"}
 """What a recording is of, where its format says so."""
 
@@ -48,25 +44,25 @@ def profile_of(
         hosts: what the host did, by rank, where it was read.
         chip: that ran it, where the trace does not name it.
     """
-    settled, hosts = _settled(graph), hosts or {}
-    ranks = [rank for rank, _ in settled]
+    ranks, hosts = graph.trace.ranks, hosts or {}
+    timed = list(zip(ranks, rank_times(graph, graph.measured), strict=True))
     marked = any(rank.steps for rank in ranks)
     steps = _steps(graph) if marked else None
     device = next((rank.device for rank in ranks if rank.device), None)
     chip = named.chip if device and (named := find_chip(device)) else chip
-    kernels = kernel_operations(settled, hosts, chip, steps.mean if steps else None)
+    kernels = kernel_operations(timed, hosts, chip, steps.mean if steps else None)
     operations, trains = kernels.operations, looks_like_training(str(name) for rank in ranks for name in rank.names)
     framework = _FRAMEWORKS.get(graph.trace.format)
     no_costs = Gap(what=_NO_COSTS, capture=_CAPTURES[framework])
     exposed = [EXPOSED] if any(op.is_collective for op in operations) else []
-    read = [each for each in settled if len(each[0].calls) and (each[0].rank in hosts or not hosts)]
+    read = [each for each in timed if len(each[0].calls) and (each[0].rank in hosts or not hosts)]
     known = [(*each, _activities(each[0], hosts)) for each in read]
     before = () if marked else filter(None, (before_first(activities, times.window) for _, times, activities in known))
     worlds = [rank.world_size for rank in ranks if rank.world_size]
     return Profile(
         source=plain(source), extent="step" if marked else "window", framework=framework, device_type=device,
         devices=max(worlds, default=len(ranks) if len(ranks) > 1 else None),
-        kpis=kpis_from(steps, _busy(settled), operations), operations=operations, modules=kernels.modules,
+        kpis=kpis_from(steps, _busy(timed), operations), operations=operations, modules=kernels.modules,
         host=_host(known), roofline=program_roofline(operations, chip),
         gaps=() if any(op.roofline_efficiency for op in operations) else (no_costs,),
         warnings=(*exposed, *before, *([] if trains else [NO_BACKWARD_PASS]), *doubts(graph), *graph.trace.notes),
@@ -101,32 +97,9 @@ def _origin(rank: RankTrace, work: HostWork) -> int:
     return next((work.calls_start[number] - start for number, start in calls if number in work.calls_start), 0)
 
 
-def _settled(graph: Graph) -> list[_Timed]:
-    """Each rank without a first execution that holds the start-up of the job."""
-    found: list[_Timed] = []
-    for rank, nodes, times in zip(graph.trace.ranks, graph.nodes, rank_times(graph, graph.measured), strict=True):
-        lengths = [each.measured_s for each in device_iterations(graph, rank, nodes)]
-        starts_up = rank.executions and _starts_up(lengths)
-        found.append(_without_first(rank, times) if starts_up else (rank, times))
-    return found
-
-
-def _without_first(rank: RankTrace, times: RankTimes) -> _Timed:
-    later = step_of_operations(rank) > 0
-    columns = {name: getattr(times, name)[later] for name in ("start", "end", "launched", "arrival")}
-    kept, begin = replace(rank, operations=rank.operations.take(later), steps=rank.steps[1:]), columns["start"].min()
-    starts, ends = (moments.clip(begin) for moments in times.blocked)
-    return kept, times._replace(**columns, blocked=(starts, ends), window=(int(begin), times.window[1]))
-
-
-def _starts_up(lengths: Sequence[float]) -> bool:
-    return len(lengths) > 2 and lengths[0] > START_UP * median(lengths[1:])
-
-
 def _steps(graph: Graph) -> Steps:
     """Of the slowest rank."""
-    measured = [[times.measured_s for times in rank] for rank in iterations(graph)]
-    times = max((each[1:] if _starts_up(each) else each for each in measured), key=median)
+    times = max(([times.measured_s for times in rank] for rank in iterations(graph)), key=median)
     return Steps(median(times), min(times), max(times), pstdev(times), len(times))
 
 

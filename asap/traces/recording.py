@@ -1,9 +1,12 @@
 """What was recorded of a run, read once: its graph, and the profile that it makes. Readers are imported when needed."""
 
+import re
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
 from asap.core.errors import AsapError, BadInputError, NotFoundError
@@ -13,7 +16,7 @@ from asap.hardware import Chip
 from asap.profiles import Profile, read_profile
 from asap.profiles.locate import locate
 from asap.traces.graph.graph import Graph
-from asap.traces.trace import UNSAID, RankTrace, Step, Trace
+from asap.traces.trace import UNSAID, Group, RankTrace, Step, Trace
 
 if TYPE_CHECKING:
     from asap.traces.readers.operators import HostWork
@@ -23,18 +26,15 @@ EXPECTED = (
 )
 EXPORT = "nsys export --type sqlite FILE.nsys-rep makes one that is"
 _KINETO, _XPLANE, _THUNKS, _PASSES, _CHAKRA, _NSYS = "kineto", "xplane", "nsys-jax", "passes", "chakra", "nsys"
-_LOG_FOLDERS = ("plugins", "profile")
-"""Where TensorBoard keeps the runs of a log directory."""
+_LOG_FOLDERS = ("plugins", "profile")  # where TensorBoard keeps the runs of a log directory
 
-_BEGINNING_BYTES = 1_000_000
-"""Within which Kineto names its events."""
+_BEGINNING_BYTES = 1_000_000  # within which Kineto names its events
 
 _SUFFIXES = {".json": _KINETO, ".json.gz": _KINETO, ".xplane.pb": _XPLANE, ".parquet": _PASSES, ".et": _CHAKRA}
 _SUFFIXES |= {"thunks.csv": _THUNKS, "thunks.csv.gz": _THUNKS, ".sqlite": _NSYS}
 ROUNDING_NS = 1000
 """By which marks of steps that follow each other may overlap: Kineto rounds starts and lengths."""
-_OF_NSYS = (".nsys-rep", ".qdrep")
-"""Reports of Nsight Systems, which it alone reads."""
+_OF_NSYS = (".nsys-rep", ".qdrep")  # reports of Nsight Systems, which it alone reads
 
 
 def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = lambda stage: None) -> Trace:
@@ -62,14 +62,17 @@ def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = la
         read = _read(file, found)
         ranks += _numbered_on(read, ranks) if found in (_XPLANE, _NSYS) else read
     ranks.sort(key=lambda rank: rank.rank)
+    if found == _NSYS:
+        ranks = _with_members(ranks)
     for one, other in pairwise(ranks):
         if one.rank == other.rank:
             hint = "give the files of one run, a file a rank"
             raise BadInputError(f"two files are of rank {one.rank}", hint=hint)
+    ranks, started = _settled(ranks)
     matched = match(ranks)
     ranks, spread = align(ranks, matched)
     origin = min(rank.first for rank in ranks)
-    return Trace(found, [rank.shifted(origin) for rank in ranks], spread, _notes(ranks), matched)
+    return Trace(found, [rank.shifted(origin) for rank in ranks], spread, (*_notes(ranks), *started), matched)
 
 
 def _numbered_on(devices: list[RankTrace], before: Sequence[RankTrace]) -> list[RankTrace]:
@@ -77,7 +80,47 @@ def _numbered_on(devices: list[RankTrace], before: Sequence[RankTrace]) -> list[
     if not {device.rank for device in devices} & {rank.rank for rank in before}:
         return devices
     first = max(rank.rank for rank in before) + 1
-    return [replace(one, rank=first + i, collectives=[UNSAID] * len(one.collectives)) for i, one in enumerate(devices)]
+    return [
+        replace(one, rank=number, collectives=[UNSAID if call.group.ranks else call for call in one.collectives])
+        for number, one in enumerate(devices, first)
+    ]
+
+
+def _with_members(ranks: Sequence[RankTrace]) -> list[RankTrace]:
+    """Groups that have a name alone, with those of the ranks at hand that take part."""
+    members: dict[str, dict[int, None]] = defaultdict(dict)
+    for rank in ranks:
+        for call in rank.collectives:
+            members[call.group.name][rank.rank] = None
+    several = {name: tuple(each) for name, each in members.items() if len(each) > 1}
+    found = {name: Group(name, f"ranks {each[1] - each[0]} apart", each) for name, each in several.items()}
+    calls = [
+        [call._replace(group=found.get(call.group.name, call.group)) for call in rank.collectives] for rank in ranks
+    ]
+    return [replace(rank, collectives=mine) for rank, mine in zip(ranks, calls, strict=True)]
+
+
+START_UP = 2.0
+"""A first step that takes more times the usual one after it holds compilation, first transfers, what is tried out."""
+
+
+def _settled(ranks: list[RankTrace]) -> tuple[list[RankTrace], list[str]]:
+    """All ranks without first steps that hold the start-up on one of them, and what is said of that."""
+    count = max(map(_start_up, ranks))
+    if not count or any(len(rank.steps) < count + 2 for rank in ranks):
+        return ranks, []
+    said = f"counted from step {count + 1} of {len(ranks[0].steps)}: before is the start-up of the job, by its length"
+    return [rank.since(rank.steps[count].start) for rank in ranks], [said]
+
+
+def _start_up(rank: RankTrace) -> int:
+    """How many first steps hold it, each until the last operation that it launched."""
+    from asap.traces.analysis.iterations import step_of_operations
+
+    step, end = step_of_operations(rank), rank.operations.end
+    lengths = [max([each.end, *end[step == number].tolist()]) - each.start for number, each in enumerate(rank.steps)]
+    usual = [place for place in range(len(lengths) - 2) if lengths[place] <= START_UP * median(lengths[place + 1 :])]
+    return min(usual, default=max(len(lengths) - 2, 0))
 
 
 def _notes(ranks: Sequence[RankTrace]) -> tuple[str, ...]:
@@ -151,7 +194,8 @@ def trace_files(path: str | Path) -> list[Path]:
         raise NotFoundError("does not exist", where=plain(path), hint=EXPECTED)
     if not path.is_dir():
         return [path]
-    files = sorted(file for file in path.iterdir() if file.is_file() and file.name.endswith(tuple(_SUFFIXES)))
+    named = [file for file in path.iterdir() if file.is_file() and file.name.endswith(tuple(_SUFFIXES))]
+    files = sorted(named, key=lambda file: [(part.zfill(20), part) for part in re.split(r"(\d+)", file.name)])
     files = [file for file in files if file.suffix != ".parquet"] or files
     if not files and any((path / folder).is_dir() for folder in _LOG_FOLDERS):
         return list(locate(path).files)

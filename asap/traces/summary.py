@@ -1,12 +1,9 @@
 """What the commands answer, from a trace and its graph."""
 
-import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from asap.core.errors import AsapError
-from asap.core.files import write_atomically
 from asap.core.text import plain
 from asap.traces.analysis import report
 from asap.traces.analysis.breakdown import Breakdown, RankTimes, breakdown, rank_times, step_parts
@@ -17,7 +14,7 @@ from asap.traces.analysis.modules import NO_MODULES, model_parts, module_times
 from asap.traces.analysis.quality import require_explained, unexplained, unmatched_share, verdict
 from asap.traces.graph.graph import Cause, Graph, RankNodes
 from asap.traces.readers.operators import HostWork
-from asap.traces.trace import NS, Events, Integers, OperationKind, RankTrace
+from asap.traces.trace import NS, OperationKind, RankTrace
 from asap.traces.what_if.apply import apply
 from asap.traces.what_if.change import parse_change
 from asap.traces.what_if.predict import WORTH_NAMING, WhatIfPrediction, slow_ranks
@@ -162,42 +159,3 @@ def _parts(found: Breakdown, steps: int, waits_known: bool) -> report.Parts:
     seconds = {name: time / steps for name, time in found._asdict().items() if name != "exposed_by_collective_s"}
     parts = report.Parts(window_s=found.window_s / steps, exposed_by_collective_s=by_kind, **seconds)
     return parts if waits_known else parts.model_copy(update={"waiting_s": None, "bubble_s": None})
-
-
-US_PER_NS = 1e-3
-
-
-def write_timeline(graph: Graph, path: Path) -> None:
-    """Write one process for the measured and one for the replayed events of each rank.
-
-    Raises:
-        BadInputError: the folder cannot be written.
-    """
-    versions = ((graph.measured, "measured"), (graph.replayed, "replayed"))
-    events = [event for times, name in versions for event in _events(graph, times, name)]
-    write_atomically(path, json.dumps({"displayTimeUnit": "ms", "traceEvents": events}, separators=(",", ":")))
-
-
-def _events(graph: Graph, times: Integers, version: str) -> Iterator[dict[str, object]]:
-    second = version == "replayed"
-    for rank, nodes in zip(graph.trace.ranks, graph.nodes, strict=True):
-        process = 2 * rank.rank + second
-        yield _metadata("process_name", process, 0, f"rank {rank.rank} {version}")
-        for lane, label in enumerate(rank.lanes):
-            yield _metadata("thread_name", process, lane, label)
-        yield from _slices(rank, rank.operations, times[nodes.operation_start], times[nodes.operation_end], process)
-        yield from _slices(rank, rank.calls, times[nodes.call_start], times[nodes.call_end], process)
-
-
-def _slices(
-    rank: RankTrace, table: Events, start: Integers, end: Integers, process: int
-) -> Iterator[dict[str, object]]:
-    names = [plain(name, 200) for name in rank.names]
-    columns = (table.name.tolist(), table.lane.tolist(), start.tolist(), end.tolist())
-    for name, lane, begin, finish in zip(*columns, strict=True):
-        slice_ = {"ph": "X", "name": names[name], "pid": process, "tid": lane}
-        yield slice_ | {"ts": begin * US_PER_NS, "dur": (finish - begin) * US_PER_NS}
-
-
-def _metadata(what: str, process: int, thread: int, name: str) -> dict[str, object]:
-    return {"ph": "M", "name": what, "pid": process, "tid": thread, "args": {"name": plain(name, 200)}}

@@ -178,6 +178,19 @@ class RankTrace:
             steps=[Step(step.label, step.start - by, step.end - by) for step in self.steps],
         )  # fmt: skip
 
+    def since(self, moment: int) -> "RankTrace":
+        """What was launched then or later, or ran where the launch was not recorded."""
+        begun, known = self.operations.start.copy(), self.launches.known
+        begun[known] = self.calls.start[self.launches.call[known]]
+        kept = begun >= moment
+        return replace(
+            self, calls=self.calls.take(self.calls.start >= moment), operations=self.operations.take(kept),
+            spans=self.spans.take(self.spans.start >= moment),
+            steps=[each for each in self.steps if each.start >= moment],
+            durations=None if self.durations is None else self.durations[kept],
+            waits=(np.cumsum(kept) - 1)[self.waits[kept[self.waits].all(axis=1)]],
+        )  # fmt: skip
+
     @cached_property
     def launches(self) -> Launches:
         """Operations and calls joined by their correlation."""

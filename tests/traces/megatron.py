@@ -159,7 +159,8 @@ class _Rank:
             self._backward(warm + number + 1 > job.microbatches - 1 and warm == 0)
         for number in range(warm):
             self._backward(number == warm - 1)
-        parameters = 12 * job.hidden**2 * self.layers / job.tp
+        ends = job.vocab * job.hidden * ((self.pp == 0) + (self.pp == job.pp - 1))
+        parameters = (12 * job.hidden**2 * self.layers + ends) / job.tp
         self.awaited += [n for n, each in enumerate(self.operations) if (each.rank, each.stream) == (self.number, 24)]
         self.compute("adam", 18 * parameters / (0.8 * HBM))
 
@@ -180,8 +181,7 @@ class _Rank:
         for _ in range(self.layers):
             self._layer(1.0)
         if self.pp == job.pp - 1:
-            self.matmul(self.tokens, job.hidden, job.vocab / job.tp)
-            self.moving(4 * self.tokens * job.vocab / job.tp)
+            self._logits(1.0)
         else:
             self.transfer("send", self.pp + 1, self._activation)
 
@@ -190,13 +190,24 @@ class _Rank:
         if self.pp < job.pp - 1:
             self.transfer("recv", self.pp + 1, self._activation)
         else:
-            self.matmul(self.tokens, job.hidden, job.vocab / job.tp, 2.0)
+            self._logits(2.0)
+            self._reduce_embedding() if last else None
         for _ in range(self.layers):
             self._layer(2.0)
             if last:
                 self.reduce("dp", 4 * 12 * job.hidden**2 / job.tp, waited=False)
         if self.pp > 0:
             self.transfer("send", self.pp - 1, self._activation)
+        elif last:
+            self._reduce_embedding()
+
+    def _logits(self, times: float) -> None:
+        """To fp32, maximum, exponents and sum; their gradient takes as long (Megatron Core, cross_entropy.py)."""
+        self.matmul(self.tokens, self.job.hidden, self.job.vocab / self.job.tp, times)
+        self.moving(8 * self.tokens * self.job.vocab / self.job.tp)
+
+    def _reduce_embedding(self) -> None:
+        self.reduce("dp", 4 * self.job.vocab * self.job.hidden / self.job.tp, waited=False)
 
     def _layer(self, times: float) -> None:
         job, tokens, width = self.job, self.tokens, self.job.hidden

@@ -1,6 +1,7 @@
 """Nsight Systems' export to SQLite, made as ``nsys export`` makes it."""
 
 import sqlite3
+import struct
 
 import pytest
 
@@ -12,13 +13,19 @@ PROCESS = 77 << 24
 NAMES = {1: "sm90_xmma_gemm_bf16", 2: "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 3: "cudaLaunchKernel", 4: "step 1"}
 
 
-def export(path, devices=(0,), text="step 1"):
-    """Two products and a collective on each device, in one marked step; times in microseconds."""
+def export(path, devices=(0,), text="step 1", said=lambda communicator: (None, None)):
+    """Two products and a collective on each device, in one marked step; times in microseconds. Pairs of devices share
+    a communicator, of which NCCL says what ``said`` makes of it."""
+    path.parent.mkdir(exist_ok=True)
     with sqlite3.connect(path) as database:
         database.executescript("""
             CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
             CREATE TABLE TARGET_INFO_GPU (id INT, name TEXT);
-            CREATE TABLE NVTX_EVENTS (start INT, end INT, text TEXT, textId INT, globalTid INT);
+            CREATE TABLE NVTX_EVENTS
+                (start INT, end INT, text TEXT, textId INT, globalTid INT, jsonText TEXT, binaryData BLOB);
+            CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES (schemaId INT, idx INT, name TEXT, offset INT);
+            INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (7, 0, 'NCCL communicator ID', NULL);
+            INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (7, 1, 'Message size [bytes]', 8);
             CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);
             CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL
                 (start, end, deviceId, streamId, correlationId, globalPid, demangledName);
@@ -28,7 +35,9 @@ def export(path, devices=(0,), text="step 1"):
         for device in devices:
             database.execute("INSERT INTO TARGET_INFO_GPU VALUES (?, 'NVIDIA H100 80GB HBM3')", (device,))
             process = PROCESS + (device << 24)
-            database.execute("INSERT INTO NVTX_EVENTS VALUES (0, 400000, ?, NULL, ?)", (text, process + 1))
+            call = (19_000, 29_000, "ncclAllReduce", None, process + 1, *said(2**63 + 5 + device // 2))
+            for row in ((0, 400_000, text, None, process + 1, None, None), call):
+                database.execute("INSERT INTO NVTX_EVENTS VALUES (?, ?, ?, ?, ?, ?, ?)", row)
             for number, (start, end, name) in enumerate(((20, 120, 1), (130, 230, 1), (230, 380, 2))):
                 launched = (10_000 * number, 10_000 * number + 5_000, process + 1, number, 3)
                 database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, ?)", launched)
@@ -48,6 +57,22 @@ def test_each_process_and_device_is_a_rank(tmp_path):
         assert [step.label for step in rank.steps] == ["1"]
         assert len(rank.calls) == 3
         assert rank.names[rank.operations.name[3]] == "Memcpy DtoH"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [lambda it: (f'{{"NCCL communicator ID": "{it:,}", "Message size [bytes]": 4096}}', None),
+     lambda it: (None, struct.pack("<6Q", 1, 7, 16, 32, it, 4096))],
+)  # fmt: skip
+def test_collectives_join_the_ranks_of_their_communicator(tmp_path, said):
+    """As JSON of older exports and as bytes of newer ones, in one file and in one for each process."""
+    export(tmp_path / "run.sqlite", range(4), said=said)
+    for device in range(4):
+        export(tmp_path / "several" / f"rank{10 * device}.sqlite", (device,), said=said)
+    for trace in (load_trace([tmp_path / "run.sqlite"]), load_trace([tmp_path / "several"])):
+        assert sorted(each.members.tolist() for each in trace.matched) == [[0, 1], [2, 3]]
+        assert {call.size_bytes for rank in trace.ranks for call in rank.collectives} == {4096}
+        assert not any("communicator" in note for note in trace.notes)
 
 
 def test_it_is_a_profile_like_others(tmp_path):

@@ -35,7 +35,8 @@ def traced():
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory):
-    return build_graph(load_trace([write(tmp_path_factory.mktemp("run"), simulate(MadeRun(kernel=900, loading=0)))]))
+    ran = MadeRun(kernel=90_000, transfer=30_000, loading=0)
+    return build_graph(load_trace([write(tmp_path_factory.mktemp("run"), simulate(ran))]))
 
 
 def test_the_same_run_takes_what_was_measured(graph, traced):

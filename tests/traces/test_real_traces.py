@@ -83,7 +83,7 @@ def test_each_execution_of_pax_and_its_straggler(real):
     measured = {}
     for rank, nodes in _ranks(graph):
         found = device_iterations(graph, rank, nodes)
-        measured[rank.rank] = [round(1e3 * times.measured_s, 2) for times in found[1:]]
+        measured[rank.rank] = [round(1e3 * times.measured_s, 2) for times in found]
         assert max(abs(times.error) for times in found) <= 0.015
     assert measured == {0: [143.04, 127.31, 127.46, 126.86], 1: [140.17, 126.06, 125.55, 126.35]}
 

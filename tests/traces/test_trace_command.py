@@ -59,18 +59,11 @@ def test_replay_in_json(asap, run):
     assert {"Linear", "no module"} == {each["name"] for each in modules}
 
 
-def test_replay_as_text_and_timeline(asap, run, tmp_path):
-    timeline = tmp_path / "timeline.json"
-    printed = asap("trace", "replay", run, "--timeline", str(timeline))
+def test_replay_as_text(asap, run):
+    printed = asap("trace", "replay", run)
     assert printed.code == 0
     for word in ("critical path", "of it waiting", "host-bound", "rank 1 came last", "part of the model"):
         assert word in printed.out
-    events = json.loads(timeline.read_text())["traceEvents"]
-    processes = {event["args"]["name"] for event in events if event["name"] == "process_name"}
-    assert processes == {f"rank {rank} {version}" for rank in (0, 1) for version in ("measured", "replayed")}
-    kernels = [event for event in events if event["name"] == "optimizer_kernel"]
-    assert len(kernels) == 3 * 2 * 2
-    assert {round(event["dur"]) for event in kernels} == {50}
 
 
 def test_what_if_in_json_and_text(asap, run):

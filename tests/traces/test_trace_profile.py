@@ -10,6 +10,7 @@ from asap.diagnosis import Bottleneck
 from asap.experiments import Experiment, ExperimentStore
 from asap.study.open_study import open_study
 from asap.traces.recording import read_graph, read_recording
+from asap.traces.summary import report_replay
 
 RUN = Run(layers=6, steps=5, loading=50, slow=(1.0, 1.5), overlaps=False)
 
@@ -86,9 +87,10 @@ def test_a_trace_that_is_not_explained_gives_no_evidence(tmp_path):
 def test_the_start_up_of_a_job_is_left_out(tmp_path):
     runs = [execution(0, slow=40.0), *(execution(number) for number in (1, 2, 3))]
     (tmp_path / "rank0_thunks.csv").write_text(table([row for run in runs for row in run]))
-    profile = read_recording(tmp_path)
-    assert profile.kpis.step_time_max_s < 1e-3
-    assert max(op.time_s for op in profile.operations) < 1e-3
+    profile, replay = read_recording(tmp_path), report_replay(read_graph(tmp_path))
+    assert max(profile.kpis.step_time_max_s, *(op.time_s for op in profile.operations)) < 1e-3
+    assert replay.recorded_steps == 3
+    assert all("counted from step 2 of 4" in notes[-1] for notes in (profile.warnings, replay.notes))
 
 
 def test_an_experiment_keeps_its_trace_as_its_profile(tmp_path):

@@ -66,28 +66,12 @@ def test_unused_events_are_not_decoded(layout):
     assert count == 100
 
 
-@pytest.mark.parametrize("size", [1 << 21, 4_096])
-def test_unused_events_of_the_last_slice_are_not_decoded(tmp_path, size, monkeypatch):
-    monkeypatch.setattr(json_stream, "SLICE", size)
-    file = tmp_path / "rank0.json"
-    file.write_text(LAYOUTS["kineto"]([KERNEL, *[UNUSED] * 400, KERNEL]))
-    slices = list(json_stream.EventStream(file, dict, kineto._UNUSED).slices())
-    assert [event for events, _ in slices for event in events if event == KERNEL] == [KERNEL, KERNEL]
-    assert all(len(events) <= 3 for events, _ in slices)
-
-
 @pytest.mark.parametrize("name", ["aten::}", "aten::{", "aten::|~é"])
 def test_a_brace_in_a_name_loses_no_event(read, name, monkeypatch):
     monkeypatch.setattr(json_stream, "SLICE", 4_096)
     odd = {"ph": "X", "cat": "cpu_op", "name": name, "ts": 1, "dur": 2}
     trace = read(LAYOUTS["kineto"]([UNUSED, odd, KERNEL, odd, KERNEL] * 100))
     assert len(trace.ranks[0].operations) == 200
-
-
-def test_an_event_with_another_order_of_fields_is_read_after_an_unused_one(read, monkeypatch):
-    monkeypatch.setattr(json_stream, "SLICE", 4_096)
-    reversed_kernel = dict(reversed(KERNEL.items()))
-    assert len(read(LAYOUTS["kineto"]([UNUSED, reversed_kernel] * 100)).ranks[0].operations) == 100
 
 
 def test_a_file_with_a_hole_of_zeros_is_refused(read, monkeypatch):

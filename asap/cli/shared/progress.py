@@ -163,7 +163,7 @@ class LiveTable:
             for each in report.tries[self._said :]:
                 if each.outcome is not None:
                     self._said += 1
-                    self._console.print(line_of(each), soft_wrap=True)
+                    self._console.print(line_of(each, report.tries[: self._said]), soft_wrap=True)
 
     def report(self, line: str) -> None:
         """What the running try is doing."""

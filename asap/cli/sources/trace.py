@@ -49,7 +49,6 @@ def load(paths: Paths, form: Form = Plain.TERMINAL) -> None:
 @app.command()
 def replay(
     paths: Paths,
-    timeline: Annotated[str | None, typer.Option(help="Write measured beside replayed as a Perfetto trace.")] = None,
     chakra: Annotated[
         str | None, typer.Option(help="Write Chakra execution traces into a folder, a file a rank.")
     ] = None,
@@ -68,10 +67,6 @@ def replay(
         from asap.traces.chakra import write_chakra
 
         write_chakra(graph, FilePath(chakra))
-    if timeline is not None:
-        from asap.traces.summary import write_timeline
-
-        write_timeline(graph, FilePath(timeline))
     if form is Plain.JSON:
         print_json(report)
         return

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from asap.plans import Plan
-from asap.prediction.from_trace.factors import Factors, class_labels, modelled
+from asap.prediction.from_trace.factors import COMPUTE, Factors, class_labels, modelled
 from asap.prediction.from_trace.run import Run
 from asap.traces.analysis.iterations import step_of_operations, step_time
 from asap.traces.collectives import match
@@ -62,11 +62,10 @@ class OneStage:
         waited_s = step_time(graph).replayed_s - own_s if traced.pipeline.stages > 1 else 0.0
         return cls(traced, number == count - 1, own_s, waited_s)
 
-    def placed(self, changed: Changed, found: Factors) -> tuple[Changed, Added]:
-        """The scaled graph with what the stage waits for in the target, and what is added to both."""
+    def placed(self, changed: Changed, found: Factors, own_s: float) -> tuple[Changed, Added]:
+        """The scaled graph, ``own_s`` without waits, with what the stage waits for in the target, and what is added."""
         before, after, waited_s = found.before, found.after, self.waited_s
         layers, heads = zip(*(_layers_and_head(run) for run in (self.traced, found.target)), strict=True)
-        own_s = step_time(changed.graph.with_waits(0.0)).replayed_s
         fill = others = self.own_s * layers[0] / before.own_s
         if waited_s:
             fill = waited_s / before.idle if self.has_head else min(waited_s / before.idle, others)
@@ -77,7 +76,7 @@ class OneStage:
         if waited_s:
             bubble = own_s + waits - step_time(target).replayed_s
         else:
-            bubble = waits - before.idle * others * found.compute
+            bubble = waits - before.idle * others * found.of_device(COMPUTE)
         added = Added(bubble_s=bubble, work_s=0.0 if after.idle else work)
         return Changed(target, changed.scaled | target.unseen), added
 

@@ -1,9 +1,8 @@
 """The step time of another run from the trace of this one.
 
 Each kernel of the trace takes its time times the factor of its class, and the graph is replayed: overlap, waits and
-idle time follow. Time of collectives that no kernel of the trace stands for, and the bubble of a pipeline, come from
-the step model, scaled by how the traced kernels of their class compare with it. Virtual devices of a CPU share its
-cores: there the step is as long as all that they do.
+idle time follow. Collectives that no kernel of the trace stands for, and the bubble of a pipeline without one, come
+from the step model. Virtual devices of a CPU share its cores: there the step is as long as all that they do.
 """
 
 from collections import defaultdict
@@ -12,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import Provenance, Quantity, format_percent
@@ -28,10 +26,9 @@ from asap.study.study import Study
 from asap.traces.analysis.critical_path import core_times, share_cores
 from asap.traces.analysis.iterations import step_time
 from asap.traces.analysis.report import QualityVerdict
-from asap.traces.collectives import among_many, transfer_times
 from asap.traces.graph.graph import Graph
 from asap.traces.recording import read_graph, read_recording
-from asap.traces.trace import NS, Integers
+from asap.traces.trace import NS
 from asap.traces.what_if.apply import Changed, apply, scaled_edges
 from asap.traces.what_if.change import Change, parse_change
 from asap.traces.what_if.predict import Added, Baseline, WhatIfPrediction, predict_change, predict_changed
@@ -67,18 +64,16 @@ def predict_runs(
     shared, stage = share_cores(graph.trace.ranks), OneStage.of(changed.graph, traced)
     scaled = _scale_shared(graph, changed, traced) if shared else _scale_classes(graph, changed, stage)
     products, head = 0.0 if shared else _products_s(graph), stage.has_head
-    before = by_class.modelled(traced, head)
-    found = [by_class.factors(before, by_class.modelled(each, head), traced, each, products) for each in targets]
+    names, _ = by_class.classes_of(graph, traced.plan)
+    before, *after = (by_class.modelled(each, head, names) for each in (traced, *targets))
+    found = [by_class.factors(before, then, traced, each, products) for then, each in zip(after, targets, strict=True)]
     return [predict_changed(baseline, *scaled(each), each.doubt)._replace(note=UNCHECKED) for each in found]
 
 
 def what_if(
-    graph: Graph,
-    changes: Sequence[str],
-    study: Study | None = None,
-    plan: Plan | None = None,
+    graph: Graph, changes: Sequence[str], study: Study | None = None, plan: Plan | None = None,
     recording: str | Path | None = None,
-) -> WhatIfPrediction:
+) -> WhatIfPrediction:  # fmt: skip
     """What a step takes after changes in their text form.
 
     Args:
@@ -116,38 +111,35 @@ def _by_roofline(
     if now is None or share_cores(graph.trace.ranks):
         message = "the trace does not say which chip ran it, or a CPU did"
         raise InsufficientEvidenceError(message, hint="say what was traced: --experiment ID")
-    devices = profile.devices or 1
-    changed, doubt, note = on_another_chip(
-        apply(graph, changes), profile.operations, Rates(now, devices), Rates(then, devices)
-    )
+    rates = (Rates(chip, profile.devices or 1) for chip in (now, then))
+    changed, doubt, note = on_another_chip(apply(graph, changes), profile.operations, *rates)
     return predict_changed(Baseline.of(graph), changed, doubt=doubt)._replace(note=note)
 
 
 def _products_s(graph: Graph) -> float:
     """Seconds of products in a traced step, mean over ranks; 0 where nothing says which operations they are."""
-    ranks = graph.trace.ranks
-    durations = [rank.operations.end - rank.operations.start for rank in ranks]
-    return _per_step(graph, durations, [by_class.class_labels(rank) == by_class.PRODUCTS for rank in ranks])
+    taken = 0.0
+    for rank in graph.trace.ranks:
+        times = np.maximum(rank.operations.end - rank.operations.start - by_class.KERNEL, 0)
+        taken += NS * float(times[by_class.class_labels(rank) == by_class.PRODUCTS].sum()) / max(len(rank.steps), 1)
+    return taken / len(graph.trace.ranks)
 
 
-_Scaled = Callable[[Factors], tuple[Changed, Added]]
-"""The changed graph of another run, and what comes on top."""
+_Scaled = Callable[[Factors], tuple[Changed, Added]]  # the graph of another run, and what comes on top
 
 
 def _scale_classes(graph: Graph, changed: Changed, stage: OneStage) -> _Scaled:
     """Devices of their own: each class by its factor."""
     plan, count = stage.traced.plan, stage.traced.pipeline.microbatches
     names, classes = by_class.classes_of(changed.graph, plan)
-    ranks, last = graph.trace.ranks, last_pass(changed.graph, plan)
-    collectives_s = _per_step(graph, transfer_times(ranks, graph.trace.matched), [among_many(rank) for rank in ranks])
+    last = last_pass(changed.graph, plan)
 
     def scaled(found: Factors) -> tuple[Changed, Added]:
-        target = scaled_edges(changed, classes, [by_class.factor_of(found, name, names) for name in names])
+        target = by_class.scaled_classes(changed, names, classes, found)
         target = last_pass_scaled(target, last, count, found.after.microbatches)
-        target, added = stage.placed(target, found)
-        known = sum(time for axis, time in found.before.axes.items() if axis != "stage")
-        calibrated = collectives_s / known if known and collectives_s else 1.0
-        return target, added._replace(communication_s=found.on_new_axes(found.after.exposed) * calibrated)
+        own_s = step_time(target.graph.with_waits(0.0)).replayed_s
+        target, added = stage.placed(target, found, own_s)
+        return target, added._replace(communication_s=found.exposed_on_new_axes(own_s))
 
     return scaled
 
@@ -174,15 +166,6 @@ def _scale_shared(graph: Graph, changed: Changed, traced: Run) -> _Scaled:
         return scaled_edges(changed, everything, [devices * kept]), Added(devices * added * second)
 
     return scaled
-
-
-def _per_step(graph: Graph, times: Sequence[Integers], masks: Sequence[NDArray[np.bool_]]) -> float:
-    """Seconds that some operations of a rank take in a step, mean over ranks."""
-    totals = [
-        NS * float(time[mask].sum()) / max(len(rank.steps), 1)
-        for rank, time, mask in zip(graph.trace.ranks, times, masks, strict=True)
-    ]
-    return float(np.mean(totals))
 
 
 SOURCE = "replay of the recorded run, its kernels scaled by the step model"

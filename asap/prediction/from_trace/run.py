@@ -20,22 +20,14 @@ _FLOPS, _BANDWIDTH = 2.5e10, 2e9
 _NO_LATENCY = 1e-9
 """Seconds. A virtual device that waits for others takes nothing from the cores."""
 _SOURCE = "rounded from what XLA (products) and numpy (copies) reach on two cores of a server"
-
+_FIGURES = "peak_flops", "matmul_tile", "hbm_bytes", "hbm_bandwidth", "onchip_bytes", "scaleup", "network"
 VIRTUAL_DEVICE = Chip(
-    name="cpu",
-    title="virtual CPU device",
-    kind="gpu",
-    peak_flops={"fp32": _FLOPS, "bf16": _FLOPS},
-    matmul_tile=8,
-    hbm_bytes=2**34,
-    hbm_bandwidth=_BANDWIDTH,
-    onchip_bytes=2**20,
+    name="cpu", title="virtual CPU device", kind="gpu", peak_flops={"fp32": _FLOPS, "bf16": _FLOPS}, matmul_tile=8,
+    hbm_bytes=2**34, hbm_bandwidth=_BANDWIDTH, onchip_bytes=2**20,
     scaleup=Scaleup(domain=2**20, bandwidth=_BANDWIDTH / 2, latency=_NO_LATENCY),
     network=Network(bandwidth=_BANDWIDTH / 2, latency=_NO_LATENCY),
-    sources=dict.fromkeys(
-        ("peak_flops", "matmul_tile", "hbm_bytes", "hbm_bandwidth", "onchip_bytes", "scaleup", "network"), _SOURCE
-    ),
-)
+    sources=dict.fromkeys(_FIGURES, _SOURCE),
+)  # fmt: skip
 
 
 def virtual_devices(count: int) -> Slice:

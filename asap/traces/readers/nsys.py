@@ -4,9 +4,12 @@ Tables: https://docs.nvidia.com/nsight-systems/UserGuide/index.html (SQLite Sche
 something was recorded for it, and columns have been added over the years: what is read here has been there since 2019.
 """
 
+import json
 import re
 import sqlite3
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,19 @@ import numpy as np
 
 from asap.core.errors import BadInputError, InsufficientEvidenceError
 from asap.core.text import plain
-from asap.traces.trace import Events, Numbering, OperationKind, RankTrace, Step, collective_kind, is_loading
+from asap.profiles.collectives import stated_collective
+from asap.traces.trace import (
+    ANY_COLLECTIVE,
+    CollectiveCall,
+    Events,
+    Group,
+    Numbering,
+    OperationKind,
+    RankTrace,
+    Step,
+    collective_kind,
+    is_loading,
+)
 
 _STEP = re.compile(r"(?:train(?:ing)?[ _]?)?(?:step|iter(?:ation)?)[ _#:]*(\d+)", re.IGNORECASE)
 _COPIES = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
@@ -31,8 +46,13 @@ _CALLS = """
     SELECT r.globalTid, r.start, r.end, r.correlationId, s.value
     FROM CUPTI_ACTIVITY_KIND_RUNTIME AS r JOIN StringIds AS s ON s.id = r.nameId"""
 _RANGES = """
-    SELECT n.globalTid, n.start, n.end, -1, coalesce(n.text, s.value)
+    SELECT n.globalTid, n.start, n.end, -1, coalesce(n.text, s.value), {}, {}
     FROM NVTX_EVENTS AS n LEFT JOIN StringIds AS s ON s.id = n.textId WHERE n.end IS NOT NULL"""
+_COMMUNICATOR, _SIZE = "NCCL communicator ID", "Message size [bytes]"
+"""What the ranges of NCCL say (``src/include/nvtx_payload_schemas.h``), as JSON or as bytes by a schema."""
+_ENTRIES = "SELECT schemaId, name, coalesce(offset, 0) FROM NVTX_PAYLOAD_SCHEMA_ENTRIES"
+_HEADER = 32  # bytes before those of a schema: domain, schema, length and place, eight each
+_UNNAMED = "collectives without a communicator, which newer releases of NCCL say in NVTX: all ranks pass for one group"
 _PROCESS_BITS = 24
 """``globalTid`` holds the process above its last 24 bits, and ``globalPid`` has zeros in them."""
 
@@ -62,7 +82,11 @@ def _ranks(database: sqlite3.Connection) -> list[RankTrace]:
     asked = [f"{_COLUMNS}, {rest.format(table)}" for table, rest in _OPERATIONS.items() if table in tables]
     operations = [row for query in asked for row in database.execute(query)]
     calls = list(database.execute(_CALLS)) if "CUPTI_ACTIVITY_KIND_RUNTIME" in tables else []
-    ranges = list(database.execute(_RANGES)) if "NVTX_EVENTS" in tables else []
+    there = {row[1] for row in database.execute("PRAGMA table_info(NVTX_EVENTS)")}
+    said = [f"n.{name}" if name in there else "NULL" for name in ("jsonText", "binaryData")]
+    ranges = list(database.execute(_RANGES.format(*said))) if there else []
+    entries = database.execute(_ENTRIES) if "NVTX_PAYLOAD_SCHEMA_ENTRIES" in tables else ()
+    places = {(schema, name): offset for schema, name, offset in entries}
     devices = dict(database.execute("SELECT id, name FROM TARGET_INFO_GPU")) if "TARGET_INFO_GPU" in tables else {}
     return [
         _rank(
@@ -71,32 +95,75 @@ def _ranks(database: sqlite3.Connection) -> list[RankTrace]:
             [row for row in calls if row[0] >> _PROCESS_BITS == process >> _PROCESS_BITS],
             [row for row in ranges if row[4] and row[0] >> _PROCESS_BITS == process >> _PROCESS_BITS],
             plain(devices[device], 60) if device in devices else None,
+            places,
         )
         for number, (process, device) in enumerate(sorted({(row[1], row[0]) for row in operations}, key=str))
     ]
 
 
+_Said = dict[int, tuple[list[int], list[tuple[str | None, CollectiveCall]]]]  # begin and call of ranges, by thread
+_Places = dict[tuple[int, str], int]
+
+
+def _said(ranges: Sequence[_Row], places: _Places) -> _Said:
+    found: _Said = defaultdict(lambda: ([], []))
+    for thread, start, *_, name, text, binary in sorted(ranges, key=lambda row: row[1]):
+        group, size = (_field(each, text, binary, places) for each in (_COMMUNICATOR, _SIZE))
+        if group and size is not None and name.startswith("nccl"):
+            found[thread][0].append(start)
+            call = CollectiveCall(Group(f"{group:x}"), size)
+            found[thread][1].append((stated_collective(name.removeprefix("nccl")), call))
+    return found
+
+
+def _field(name: str, text: str | None, binary: bytes | None, places: _Places) -> int | None:
+    """Numbers in JSON may be texts, with commas."""
+    if text and isinstance(said := json.loads(text), dict) and name in said:
+        return int(re.sub(r"\D", "", str(said[name])) or 0)
+    at = places.get((int.from_bytes(binary[8:16], "little"), name)) if isinstance(binary, bytes) else None
+    return None if at is None else int.from_bytes((binary or b"")[_HEADER + at :][:8], "little")
+
+
+def _call(row: _Row, launches: Mapping[int, tuple[int, int]], said: _Said) -> CollectiveCall | None:
+    """A kernel is of the last range of NCCL that began before its launch, on the thread of that: the range holds the
+    launch, or ends a group that does."""
+    thread, launched = launches.get(row[5], (-1, 0))
+    begun, calls = said.get(thread, ([], []))
+    if _kind(row) != OperationKind.COMMUNICATION or not (place := bisect_right(begun, launched)):
+        return None
+    kind, call = calls[place - 1]
+    return call if collective_kind(str(row[6])) in (kind, ANY_COLLECTIVE) else None
+
+
 def _rank(
-    number: int, operations: Sequence[_Row], calls: Sequence[_Row], ranges: Sequence[_Row], device: str | None
-) -> RankTrace:
-    names, lanes = Numbering[str](), Numbering[str]()
+    number: int, operations: Sequence[_Row], calls: Sequence[_Row], ranges: Sequence[_Row], device: str | None,
+    places: _Places,
+) -> RankTrace:  # fmt: skip
+    names, lanes, groups = Numbering[str](), Numbering[str](), Numbering[CollectiveCall]()
+    launches, said = {row[3]: row[:2] for row in calls}, _said(ranges, places)
+    found = [_call(row, launches, said) for row in operations]
+    which = [groups[call] if call else -1 for call in found]
     titles = [str(row[6]) or f"Memcpy {_COPIES.get(row[7], row[7])}" for row in operations]
     ran = [
-        (names[title], lanes[f"device {row[0]} stream {row[2]}"], *row[3:6], _kind(row))
-        for title, row in zip(titles, operations, strict=True)
+        (names[title], lanes[f"device {row[0]} stream {row[2]}"], *row[3:6], _kind(row), call)
+        for title, row, call in zip(titles, operations, which, strict=True)
     ]
     called, spans = (
-        [(names[str(name)], lanes[f"thread {thread}"], start, end, link, 0) for thread, start, end, link, name in rows]
+        [
+            (names[str(name)], lanes[f"thread {thread}"], start, end, link, 0)
+            for thread, start, end, link, name, *_ in rows
+        ]
         for rows in (calls, [row for row in ranges if is_loading(str(row[4]))])
     )
-    marks = [(_STEP.fullmatch(str(name).strip()), thread, start, end) for thread, start, end, _, name in ranges]
+    marks = [(_STEP.fullmatch(str(name).strip()), thread, start, end) for thread, start, end, _, name, *_ in ranges]
     steps = sorted((start, end, found[1], thread) for found, thread, start, end in marks if found)
-    note = "no NVTX ranges mark steps: the whole recording is taken for one step"
+    unnamed = any(row[5] == OperationKind.COMMUNICATION and row[6] < 0 for row in ran)
+    notes = [] if steps else ["no NVTX ranges mark steps: the whole recording is taken for one step"]
     return RankTrace(
         rank=number, names=list(names), calls=Events.of(called), operations=Events.of(ran), spans=Events.of(spans),
         steps=[Step(label, start, end) for start, end, label, _ in steps], lanes=list(lanes), device=device,
         step_lane=lanes[f"thread {steps[0][3]}"] if steps else -1, caller=np.arange(len(lanes)),
-        notes=() if steps else (note,),
+        notes=(*notes, *([_UNNAMED] if unnamed else [])), collectives=list(groups),
     )  # fmt: skip
 
 

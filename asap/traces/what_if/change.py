@@ -1,8 +1,10 @@
 """The grammar of changes."""
 
 import re
+import tomllib
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.resources import files
 from typing import get_args
 
 from asap.core.errors import UsageError
@@ -10,27 +12,8 @@ from asap.core.numbers import as_setting
 from asap.core.text import plain
 from asap.profiles.profile import CollectiveKind
 
-GRAMMAR = """\
-remove:WHAT      it takes no time and nobody waits for it
-scale:WHAT=F     it takes F times as long: scale:all-reduce=0.5
-overlap:WHAT     computation waits for the last of it in each step alone
-even:WHAT        each takes what those of its name take on average over ranks and steps: no stragglers
-
-WHAT is one of
-  host           everything that host threads do between and in their calls
-  dataloader     waiting for the next batch
-  compute, communication, copy, memset
-  matmul, convolution, attention
-  all-reduce, all-gather, reduce-scatter, all-to-all, collective-permute, collective-broadcast, send-recv
-  name~TEXT      operations with TEXT in their name
-overlap takes communication, or one collective."""
-
-SETTINGS = """\
-plan:DEGREES     another plan: plan:data=8 model=2
-layers=N  hidden=N  sequence=N  batch=N (sequences a step, whole job)  microbatches=N
-schedule=NAME    of the pipeline: gpipe, 1f1b, interleaved:V (V stages a device), zero-bubble, dualpipe
-chip=NAME        as many devices of another kind; without --experiment by the shapes that the trace holds
-ranks=N          more or fewer devices on the data axis; the batch stays unless batch= says otherwise"""
+_TEXTS = tomllib.loads(files("asap.traces.what_if").joinpath("changes.toml").read_text(encoding="utf-8"))
+GRAMMAR, SETTINGS = str(_TEXTS["grammar"]), str(_TEXTS["settings"])
 
 COLLECTIVES: tuple[str, ...] = get_args(CollectiveKind)
 KINDS = ("compute", "communication", "copy", "memset")
