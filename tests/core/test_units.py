@@ -5,12 +5,10 @@ from hypothesis import strategies as st
 from asap.core.errors import ConfigError
 from asap.core.numbers import LARGEST_COUNT, digits, parse_toml, real_number, whole_number
 from asap.core.units import counted, format_bytes, format_percent, format_rate, format_seconds, significant
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(35.65645, "35.7 s"), (0.0025165, "2.52 ms"), (3.2e-7, "320 ns"), (4.2e-5, "42.0 µs"), (0.0, "0 ns")],
-)
+@cases("seconds, text")
 def test_seconds(seconds, text):
     assert format_seconds(seconds) == text
 

@@ -25,6 +25,7 @@ from asap.proposals.selection.strategy import strategy
 from asap.proposals.situation import TOO_TIGHT
 from asap.proposals.test_worth import expected_share
 from asap.study.study import Preferences
+from tests.cases import cases
 from tests.studies import study as run
 
 
@@ -286,10 +287,7 @@ def test_a_smaller_batch_that_is_slower_for_each_sequence_is_no_option():
     assert {option.changes for option in options(study, ranked.incumbent)} & {"chips", "batch"} == {"chips"}
 
 
-@pytest.mark.parametrize(
-    ("hardware", "framework", "narrow"),
-    [("v6e-8", "MaxText", "in int8 "), ("h100-8", "Megatron-Core", "in fp8 "), ("a100-80gb-8", "Megatron-Core", None)],
-)
+@cases("hardware, framework, narrow")
 def test_products_in_a_narrower_precision_are_those_that_the_kind_of_chip_trains_in(hardware, framework, narrow):
     study = run("data=8 remat=full", hardware=hardware, batch=16, sequence=2048, framework=framework)
     now = rank_candidates(study, priors={}).incumbent
