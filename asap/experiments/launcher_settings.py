@@ -17,8 +17,9 @@ from asap.experiments.files.documents import Document
 from asap.experiments.logs.values import scalar
 from asap.experiments.tables.reader import read_table
 from asap.stacks.registry import STACK, folder_of, irrelevant, specs, table_of
-from asap.stacks.spec import Spec, Word
+from asap.stacks.spec import Spec
 from asap.stacks.trainer.arguments import AUTO, SECTION, TRAINER_MICRO_BATCH
+from asap.stacks.words import Word
 
 _OURS, _SECTION = "asap.", f"{SECTION}."
 _MISSPELT = 0.94

@@ -10,8 +10,9 @@ from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree, 
 from asap.plans.plan import Mesh, Plan, Remat
 from asap.plans.remat import Offload
 from asap.stacks.registry import code, folder_of
-from asap.stacks.spec import Layout, Meaning, Spec, Word
+from asap.stacks.spec import Layout, Spec
 from asap.stacks.spec import Offload as OffloadWords
+from asap.stacks.words import Meaning, Word
 
 Settings = Mapping[str, object]
 INNER = ("seq", "model", "stage")
@@ -106,8 +107,7 @@ def key_of(spec: Spec, field: str, settings: Mapping[str, object]) -> str | None
 
 
 def _decided(spec: Spec, field: str, settings: Mapping[str, object]) -> tuple[Any, str | None]:
-    words = spec.workload.get(field, ())
-    for word in words if isinstance(words, tuple) else (words,):
+    for word in spec.workload.get(field, ()):
         alone = word.beside is not None and axis_degree(spec, settings, word.beside) == 1
         if (found := None if alone else meaning(word, settings)) is not None:
             return found, word.key(settings)

@@ -12,7 +12,7 @@ from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import INNER, Settings, is_on, is_rest, layout_of, meaning, moves
 from asap.stacks.registry import OF_YAML, code, folder_of, lacking
 from asap.stacks.rules import facts_of, refusals
-from asap.stacks.spec import Spec, Word
+from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import nested
 
 PRIMUS_MODULE = "primus_module"
@@ -232,8 +232,9 @@ def _in_case_of(present: object, word: str) -> str:
 def _sequence_parallel(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:
     if plan.sequence_parallel is None:
         return {}
-    if not isinstance(word := spec.workload.get("sequence_parallel"), Word):
+    if len(words := spec.workload.get("sequence_parallel", ())) != 1:
         raise PlanError(f"{spec.name} has no setting for sequence_parallel")
+    word = words[0]
     key, chosen = word.key(said), next(text for text, on in word.values.items() if on is plan.sequence_parallel)
     return {key: _in_case_of(said.get(key), chosen)}
 

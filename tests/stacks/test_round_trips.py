@@ -19,7 +19,7 @@ from asap.plans.remat import Remat
 from asap.stacks.launchers import Stack
 from asap.stacks.reading import from_settings, global_batch_of
 from asap.stacks.registry import claimant, code, contracts, irrelevant, spec, spec_of, specs
-from asap.stacks.spec import Word, word_keys
+from asap.stacks.words import Word, word_keys
 from asap.stacks.writing import lines_to_paste, to_settings
 
 DEVICES, SEQUENCE = 64, 4096
@@ -122,7 +122,7 @@ def test_a_setting_that_is_not_modelled_is_said_with_what_it_is_likely_to_bring(
             assert note == f"the prediction does not use {key}=other (likely {likely})"
     assert {key for usual in TABLE.unmodelled.values() for key in usual} <= known_keys()
     read = {} if name == "maxtext" else (specs().get(name) or spec(name)).workload
-    assert not {key for words in read.values() for key in word_keys(words)} & {
+    assert not {key for words in read.values() for key in word_keys(*words)} & {
         key for keys in listed.values() for key in keys
     }
 

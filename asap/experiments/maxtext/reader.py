@@ -24,8 +24,8 @@ from asap.stacks.maxtext.rematerialisation import remat_note
 from asap.stacks.maxtext.sharding_rules import MESH_AXES, RULES, axis_roles
 from asap.stacks.reading import field_of
 from asap.stacks.registry import OF_YAML
-from asap.stacks.spec import word_keys
 from asap.stacks.stack_settings import harmless
+from asap.stacks.words import word_keys
 
 OF_MODEL = "hyperparameters of the model's file: "
 """What the provenance of a key begins with that the file of the model sets."""
@@ -78,7 +78,7 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
 
 def _sources(settings: MaxTextSettings, document: Document, devices: int | None) -> dict[str, str]:
     """Where what is no field of the model was said."""
-    words = {f"workload.{field}": word_keys(said) for field, said in TABLE.workload.items()}
+    words = {f"workload.{field}": word_keys(*said) for field, said in TABLE.workload.items()}
     keys = {path: next(filter(settings.text, names), names[0]) for path, names in words.items()}
     keys |= {"plan.remat": "remat_policy", "plan.microbatches": _ACCUMULATION}
     keys |= {

@@ -15,7 +15,7 @@ from asap.experiments.processes import with_devices, with_nodes
 from asap.experiments.remarks import moments_of_bits, no_batch, optimizer_family, table_notes
 from asap.experiments.shell import has_substitution
 from asap.experiments.tables.deepspeed import named_configuration
-from asap.experiments.tables.model import keys_of, planned, with_model
+from asap.experiments.tables.model import planned, with_model
 from asap.experiments.training_program import refuse
 from asap.hardware.instances import find_instance
 from asap.models import Architecture, Workload
@@ -25,9 +25,10 @@ from asap.stacks.deepspeed import stack as zero
 from asap.stacks.reading import axis_degree, field_of, global_batch_of, key_of, layout_of, meaning, moves
 from asap.stacks.registry import STACK, claimant, code, folder_of, irrelevant
 from asap.stacks.rules import facts_of, meant
-from asap.stacks.spec import Spec, word_keys
+from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import StackSettings, dotted, near_misses, nearest, overriding, resolved
 from asap.stacks.trainer.arguments import AUTO, RECOMPUTE
+from asap.stacks.words import word_keys
 
 _SAID = "stack"
 """The override by which a user says whose settings a file has."""
@@ -111,20 +112,20 @@ def read_table(
         asked = _batch_asked(spec, experiment)
         plan, notes = planned(spec, {**settings, **asked}, hardware.devices, unsettled, hardware.slices, layers)
         unplanned, notes = (notes, ()) if plan is None else ((), notes)
-        whole = {*keys_of(spec.batch.whole or spec.batch.micro)}
+        whole = {*word_keys(spec.batch.whole or spec.batch.micro)}
         if spec.batch.whole and spec.batch.whole.said(settings) is None:
-            whole |= {*keys_of(spec.batch.micro)}
+            whole |= {*word_keys(spec.batch.micro)}
         batch = (
             None if whole & unsettled - asked.keys() else global_batch_of(spec, {**settings, **asked}, plan, sequence)
         )
-        open_ = frozenset(field for field, words in spec.workload.items() if unsettled & {*word_keys(words)})
+        open_ = frozenset(field for field, words in spec.workload.items() if unsettled & {*word_keys(*words)})
         workload = _workload(spec, full, batch, plan, experiment, settings.where(), open_)
     experiment = _with_devices(spec, settings, plan, experiment)
     sizes = [word for word in (spec.batch.whole, spec.batch.micro) if word]
     asked = whole & unsettled or all(word.said(full) is None for word in sizes)
     lacking = own.open_batch(full, plan) if own and hasattr(own, "open_batch") else sizes[0].keys[:1] if asked else ()
     notes += (no_batch(lacking),) if batch is None and lacking else ()
-    left = sorted(key for field in open_ for key in word_keys(spec.workload[field]) if key in found)
+    left = sorted(key for field in open_ for key in word_keys(*spec.workload[field]) if key in found)
     notes += (f"set by a variable whose value is not said: {', '.join(left)}; add as key=value",) if left else ()
     doubts = ((said, left) for said, left in spec.doubtful.items() if left in unsettled and said in settings)
     notes += tuple(f"{said} means another thing by version: add {left}=…" for said, left in doubts)

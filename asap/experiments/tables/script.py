@@ -14,8 +14,9 @@ from asap.experiments.shell import Command, Start, environment_of, has_substitut
 from asap.experiments.tables.reader import plain_name, read_table
 from asap.stacks.registry import commanded, folder_of, irrelevant, score
 from asap.stacks.spec import Command as CommandWords
-from asap.stacks.spec import Spec, word_keys
+from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import dotted
+from asap.stacks.words import word_keys
 
 _FILES = (".yml", ".yaml", ".json", ".toml")
 _BESIDE = "lay it beside the script, or give it as --config"
@@ -63,7 +64,7 @@ def read_table_script(started: Start, overrides: Iterable[str], experiment: Expe
     alone = (pattern := _command(spec).alone) and re.search(pattern, start.text)
     known = with_devices(1, experiment) if alone else with_processes_of(started, experiment)
     read = read_table(spec, _with_node(spec, said, start), path, overrides, known, undecided)
-    of_workload = {key for words in spec.workload.values() for key in word_keys(words)}
+    of_workload = {key for words in spec.workload.values() for key in word_keys(*words)}
     if others := sorted(undecided - (spec.words() - of_workload)):
         note = f"set by a variable whose value is not said: {', '.join(plain(key, 60) for key in others)}"
         read = read.knowing(note)
