@@ -36,10 +36,6 @@ def from_settings(
         InexpressiblePlanError: a plan cannot say the layout, or the settings leave it open.
     """
     own, said = code(folder_of(spec)), spec.with_defaults(_counted(spec, settings, devices))
-    if own is not None and hasattr(own, "plan_of"):
-        if devices is None:
-            raise InexpressiblePlanError(DEVICES_UNKNOWN)
-        return own.plan_of(said, devices, layers)
     inner = {axis: axis_degree(spec, said, axis) for axis in INNER}
     experts = axis_degree(spec, said, "expert")
     groups = _groups(spec, said, devices, inner, 1 if spec.axes.folded else experts)
@@ -52,13 +48,15 @@ def from_settings(
     shared, rest = divmod(slices, over)
     if rest or data % shared:
         raise PlanError(f"{slices} slices are not a multiple of {_key(spec, said, 'slices')}={over}")
+    repeats = own.repeats_of(said, inner["stage"], layers) if own and hasattr(own, "repeats_of") else 1
+    by_code = own is not None and hasattr(own, "remat_of")
     found = Plan(
         ici=Mesh(replica=replica, data=data // shared, expert=experts, **inner),
         dcn=Mesh(replica=over, data=shared),
         microbatches=_microbatches(spec, said, replica * over * data * experts, inner["stage"]),
-        pipeline_repeats=own.repeats_of(said, inner["stage"], layers) if own and hasattr(own, "repeats_of") else 1,
-        remat=own.remat_of(said) if own and hasattr(own, "remat_of") else _recomputation(spec, said),
-        offload=_offload(spec, said),
+        pipeline_repeats=repeats,
+        remat=own.remat_of(said, layers, inner["stage"] * repeats) if own and by_code else _recomputation(spec, said),
+        offload=offloaded(spec, said),
     )
     if devices is not None and not spec.axes.whole and found.devices != devices:
         raise PlanError(f"degrees of {found.devices} devices, where there are {devices}")
@@ -68,9 +66,7 @@ def from_settings(
 def global_batch_of(spec: Spec, settings: Settings, plan: Plan | None, sequence: int | None = None) -> int | None:
     """Sequences in a step; ``None`` where settings and plan do not say it. Raises like :func:`from_settings`."""
     counted = _counted(spec, settings, plan.devices) if plan else settings
-    own, said = code(folder_of(spec)), spec.with_defaults(counted)
-    if own is not None and hasattr(own, "global_batch"):
-        return own.global_batch(said, plan)
+    said = spec.with_defaults(counted)
     whole = _count(spec, said, spec.batch.whole)
     if whole is not None:
         return _sequences(spec, whole, sequence)
@@ -230,7 +226,9 @@ def _microbatches(spec: Spec, said: Settings, groups: int, stages: int) -> int |
     if rest or not found or parts not in (None, found):
         keys = f"{batch.whole.key(said) if batch.whole else ''} {whole}", f"{word.key(said)} {micro}"
         factor = f" x {parts} accumulated" if parts else ""
-        raise PlanError(f"{keys[0]} is not a multiple of {keys[1]} x {groups} data-parallel groups{factor}")
+        hint = "on these devices it takes another batch or other degrees: say --batch N, or arguments as key=value"
+        reason = f"{keys[0]} is not a multiple of {keys[1]} x {groups} data-parallel groups{factor}"
+        raise PlanError(reason, hint=hint)
     return found
 
 
@@ -248,6 +246,7 @@ def _recomputation(spec: Spec, said: Settings) -> Remat | None:
     return Remat(named) if named in tuple(Remat) else None
 
 
-def _offload(spec: Spec, said: Settings) -> tuple[Offload, ...]:
+def offloaded(spec: Spec, said: Settings) -> tuple[Offload, ...]:
+    """What waits in host memory."""
     moved = [one.what for one in spec.offload if moves(one, said)]
     return tuple(dict.fromkeys(what for each in moved for what in each))

@@ -52,6 +52,7 @@ class Batch(Part):
     unit: Literal["sequences", "tokens"] = "sequences"
     all_at_once: tuple[str, ...] = Field(default=(), description="words for a microbatch that is the whole batch")
     alone: tuple[str, ...] = Field(default=(), description="switches that go with one microbatch only")
+    asked: bool = Field(default=False, description="whether a batch that the user says counts for the microbatches")
 
 
 class Offload(Part):

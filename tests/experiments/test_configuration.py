@@ -36,11 +36,10 @@ AXES = [axis_key(network, name) for network in ("ici", "dcn") for names in AXIS_
 MESH = ["custom_mesh", "custom_mesh_and_rule", "logical_axis_rules", "mesh_axes", "num_slices", "compile_topology"]
 MORE = [*MESH, *TENSORS]
 MAXTEXT = st.dictionaries(st.sampled_from([*DEFAULTS, *AXES, *MORE]), VALUES, max_size=5)
+NAMES = [key for words in MODEL.shapes.values() for key in word_keys(*words)]
 HUGGING_FACE = st.builds(
     lambda config, kind: {**config, "model_type": kind},
-    st.dictionaries(
-        st.sampled_from([key for words in MODEL.shapes.values() for key in word_keys(*words)]), VALUES, max_size=6
-    ),
+    st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=6),
     st.sampled_from([*MODEL.families, None, 3]),
 )
 OURS = st.dictionaries(st.sampled_from(sorted(FIELDS)), VALUES, max_size=4)

@@ -215,9 +215,9 @@ def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _batch_asked(spec: Spec, experiment: Experiment) -> dict[str, int]:
-    """The batch that the user says, where the stack's own code counts microbatches by it."""
-    own, batch = code(folder_of(spec)), experiment.workload.global_batch
-    return {spec.batch.whole.keys[0]: batch} if batch and spec.batch.whole and hasattr(own, "plan_of") else {}
+    """The batch that the user says, where microbatches go by it."""
+    batch = experiment.workload.global_batch
+    return {spec.batch.whole.keys[0]: batch} if batch and spec.batch.whole and spec.batch.asked else {}
 
 
 def _whole(value: Any) -> int | None:

@@ -5,11 +5,12 @@ Data parallelism replicates parameters (``replica``) unless Megatron-FSDP or PyT
 
 import math
 from collections.abc import Mapping
+from typing import Literal
 
 from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
-from asap.plans.degrees import FOLDED, degree, expert_axis, folded_axes, groups_of, sequences_of_a_microbatch
-from asap.plans.plan import Mesh, Offload, Plan
+from asap.plans.degrees import FOLDED, degree, expert_axis, folded_axes, sequences_of_a_microbatch
+from asap.plans.plan import Plan
 from asap.stacks.megatron.releases import (
     Changes,
     in_words_of_deepspeed,
@@ -17,11 +18,10 @@ from asap.stacks.megatron.releases import (
     is_megatron_deepspeed,
     is_of_swift,
     is_set,
-    offloaded_by_deepspeed,
     stage_of,
 )
 from asap.stacks.megatron.requirements import PRECISION_AWARE, checkpoints, has_biased_experts, invalidated
-from asap.stacks.megatron.stages import PIPELINE, recomputing, remat_of, repeats, staged
+from asap.stacks.megatron.stages import PIPELINE, recomputing, staged
 
 TENSOR, CONTEXT = "tensor_model_parallel_size", "context_parallel_size"
 EXPERT, EXPERT_TENSOR = "expert_model_parallel_size", "expert_tensor_parallel_size"
@@ -34,46 +34,22 @@ _FULL, _OF_TORCH, _SEQUENCE = "optim_grads_params", "use_torch_fsdp2", "sequence
 Settings = Mapping[str, object]
 
 
-def from_arguments(
-    arguments: Settings, devices: int, layers: int | None = None, global_batch: int | None = None
-) -> Plan:
-    """The plan that Megatron-LM makes of its arguments on so many devices.
-
-    Args:
-        arguments: by name; what is absent has Megatron-LM's default.
-        devices: GPUs of the job, its ``world_size``.
-        layers: decoder layers, for interleaved stages.
-        global_batch: sequences in a step, for the number of microbatches.
-
-    Raises:
-        PlanError: the degrees do not divide the devices, or a plan cannot say them.
-    """
-    sizes = {key: degree(arguments, key) for key in (TENSOR, PIPELINE, CONTEXT)}
-    tensor, stages, context = sizes.values()
-    groups = groups_of(devices, sizes)
-    expert = expert_axis(*_expert_degrees(arguments), groups)
-    replicas = degree(arguments, INSTANCES) if is_fully_sharded(arguments) else groups // expert
-    if groups % (replicas * expert):
-        raise PlanError(f"{groups} data-parallel groups are not a multiple of {INSTANCES}={replicas} and {EXPERT}")
-    data = groups // (expert * replicas)
-    times = repeats(arguments, stages, layers)
-    return Plan(
-        ici=Mesh(replica=replicas, data=data, seq=context, model=tensor, expert=expert, stage=stages),
-        microbatches=_microbatches(arguments, groups, global_batch),
-        pipeline_repeats=times,
-        remat=remat_of(arguments, layers, stages * times),
-        offload=_offloaded(arguments),
-    )
+def counted(arguments: Settings, devices: int | None) -> dict[str, object]:
+    """The arguments that count for a plan, some of which may be written as off; experts split as attention is, and a
+    microbatch for each data-parallel group, where nothing else is said."""
+    said = {key: value for key, value in arguments.items() if str(value).casefold() != "false"}
+    said.setdefault(EXPERT_TENSOR, degree(said, TENSOR))
+    if degree(said, EXPERT) == 1:  # whose tensor parallelism has to be that of attention as well
+        expert_axis(*_expert_degrees(said), groups=1)
+    if devices is not None and said.get(GLOBAL_BATCH) is None and said.get(MICRO_BATCH) is not None:
+        used = math.prod(degree(said, key) for key in (TENSOR, PIPELINE, CONTEXT))
+        said[GLOBAL_BATCH] = degree(said, MICRO_BATCH) * (devices // used) or None
+    return said
 
 
-def batch_of(arguments: Settings, devices: int | None) -> int | None:
-    """Sequences in a step, by default a microbatch for each data-parallel group; raises like :func:`from_arguments`."""
-    if arguments.get(GLOBAL_BATCH) is not None:
-        return degree(arguments, GLOBAL_BATCH)
-    if devices is None or arguments.get(MICRO_BATCH) is None:
-        return None
-    used = math.prod(degree(arguments, key) for key in (TENSOR, PIPELINE, CONTEXT))
-    return degree(arguments, MICRO_BATCH) * (devices // used) or None
+def layout(arguments: Settings) -> Literal["data", "replica"]:
+    """What data parallelism does with parameters."""
+    return "data" if is_fully_sharded(arguments) else "replica"
 
 
 def experts_over(arguments: Settings) -> tuple[FoldedAxis, ...]:
@@ -96,28 +72,10 @@ def is_fully_sharded(arguments: Settings) -> bool:
     return is_set(arguments, _OF_TORCH) or (megatron and arguments.get(STRATEGY, _FULL) == _FULL)
 
 
-def _offloaded(arguments: Settings) -> tuple[Offload, ...]:
-    if is_megatron_deepspeed(arguments):
-        return offloaded_by_deepspeed(arguments)
-    return ("optimizer",) if is_set(arguments, OFFLOAD) else ()
-
-
 def _expert_degrees(arguments: Settings) -> tuple[int, int, int, int]:
     """Of experts, of tensor parallelism inside of them and beside them, and of context parallelism."""
     tensor = degree(arguments, TENSOR)
     return degree(arguments, EXPERT), degree(arguments, EXPERT_TENSOR, tensor), tensor, degree(arguments, CONTEXT)
-
-
-def _microbatches(arguments: Settings, groups: int, global_batch: int | None) -> int | None:
-    if global_batch is None or arguments.get(MICRO_BATCH) is None:
-        return None
-    each = degree(arguments, MICRO_BATCH)
-    count, rest = divmod(global_batch, each * groups)
-    if rest or not count:
-        shares = f"{MICRO_BATCH} {each} x {groups} data-parallel groups"
-        hint = "on these devices it takes another batch or other degrees: say --batch N, or arguments as key=value"
-        raise PlanError(f"global_batch_size {global_batch} is not a multiple of {shares}", hint=hint)
-    return count
 
 
 def to_arguments(

@@ -16,9 +16,7 @@ from asap.stacks.megatron.degrees import (
     EXPERT_TENSOR,
     INSTANCES,
     TENSOR,
-    batch_of,
     experts_over,
-    from_arguments,
     is_fully_sharded,
 )
 from asap.stacks.megatron.releases import is_megatron_deepspeed, of_deepspeed, of_forks
@@ -44,17 +42,6 @@ def prepared(settings: Settings, _: int | None = None) -> Settings:
 def model_of(settings: StackSettings) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Fields of the model and notes; none where its layers are not said."""
     return fields_of(settings) if "num_layers" in settings else ({}, ())
-
-
-def plan_of(settings: Settings, devices: int, layers: int | None = None) -> Plan:
-    """The plan that arguments say, some of which may be written as off; raises like :func:`from_arguments`."""
-    said = {key: value for key, value in settings.items() if str(value).casefold() != "false"}
-    return from_arguments(said, devices, layers, global_batch=batch_of(said, devices))
-
-
-def global_batch(settings: Settings, plan: Plan | None) -> int | None:
-    """Sequences in a step."""
-    return batch_of(settings, plan.devices if plan else None)
 
 
 def of_plan(

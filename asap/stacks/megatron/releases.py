@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
-from asap.plans.plan import Offload, Plan
-from asap.stacks.deepspeed.stack import offloaded
+from asap.plans.plan import Plan
+from asap.stacks.reading import offloaded
 from asap.stacks.registry import lacking, spec
 from asap.stacks.rules import facts_of, meant, refusals
 from asap.stacks.stack_settings import StackSettings
@@ -55,11 +55,6 @@ def stage_of(arguments: Arguments) -> int:
     """The stage of ZeRO that a run has; 0 where none is said."""
     said = str(arguments.get(ZERO) or 0)
     return int(said) if said in ("1", "2", "3") else 0
-
-
-def offloaded_by_deepspeed(arguments: Arguments) -> tuple[Offload, ...]:
-    """What the settings of DeepSpeed beside the arguments offload."""
-    return offloaded(arguments, stage_of(arguments))
 
 
 def lacks(current: Arguments, key: str) -> str | None:
@@ -114,7 +109,7 @@ def in_words_of_deepspeed(plan: Plan, current: Arguments, arguments: Mapping[str
         PlanError: Megatron-DeepSpeed cannot express the plan.
     """
     table, stage = spec("megatron-deepspeed"), {**current, ZERO: stage_of(current)}
-    moved = set(plan.offload) != {*offloaded_by_deepspeed(current)}
+    moved = set(plan.offload) != {*offloaded(table, current)}
     refused = _NO_ARGUMENTS if moved else next(refusals(table.rules, facts_of(plan), stage), None)
     if refused is not None:
         raise PlanError(refused, hint=_ELSEWHERE if refused == _NO_ARGUMENTS else None)

@@ -11,11 +11,11 @@ from asap.stacks.megatron.degrees import (
     STRATEGY,
     to_arguments,
 )
-from asap.stacks.megatron.reading import global_batch as global_batch
+from asap.stacks.megatron.degrees import counted as counted
+from asap.stacks.megatron.degrees import layout as layout
 from asap.stacks.megatron.reading import model_of as model_of
 from asap.stacks.megatron.reading import notes_on as notes_on
 from asap.stacks.megatron.reading import of_plan as of_plan
-from asap.stacks.megatron.reading import plan_of as plan_of
 from asap.stacks.megatron.reading import prepared as prepared
 from asap.stacks.megatron.releases import JOINT, Changes, is_megatron_deepspeed, is_set, reminder
 from asap.stacks.megatron.requirements import CHECKPOINTS, check, of_start, remarks, required
@@ -31,6 +31,8 @@ from asap.stacks.megatron.stages import (
     by_layers,
     in_words_of_core,
 )
+from asap.stacks.megatron.stages import remat_of as remat_of
+from asap.stacks.megatron.stages import repeats_of as repeats_of
 from asap.stacks.registry import spec as table_of
 from asap.stacks.spec import Spec
 from asap.stacks.writing import switches_line

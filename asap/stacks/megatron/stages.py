@@ -29,7 +29,7 @@ _LONGEST = 2_000
 Settings = Mapping[str, object]
 
 
-def repeats(arguments: Settings, stages: int, layers: int | None) -> int:
+def repeats_of(arguments: Settings, stages: int, layers: int | None) -> int:
     """Virtual stages that each stage has; raises PlanError where they do not divide."""
     if stages == 1:
         return 1
