@@ -38,9 +38,8 @@ def read_huggingface(document: Document, experiment: Experiment) -> Experiment:
     config, notes = _decoder(document)
     settings, kind = StackSettings(config, str(document.path)), _model_type(config, str(document.path))
     said, keys = shapes_of(MODEL, settings, kind)
-    said |= {"expert_d_ff": said.get("expert_d_ff", said.get("d_ff"))} if "experts" in said else {}
     fields, said_by = {**_USUAL, **said}, {field: settings.source(key) for field, key in keys.items()}
-    if "experts" in fields and fields["expert_d_ff"] and settings.get(_SHARED):
+    if "experts" in fields and fields.get("expert_d_ff") and settings.get(_SHARED):
         fields["shared_experts"] = round((settings.count(_SHARED) or 0) / int(fields["expert_d_ff"]))
         said_by["shared_experts"] = f"{settings.source(_SHARED)} / expert width"
     if "experts" in fields and (dense := settings.get("mlp_only_layers")):

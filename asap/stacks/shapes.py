@@ -44,10 +44,12 @@ def shapes_of(table: Model, settings: StackSettings, kind: str | None) -> tuple[
         fields.setdefault("head_dim", width // heads)
     try:
         fields.setdefault("d_ff", _width(table, settings, width))
-        fields.setdefault("vocab", _padded(table, settings))
+        tokens = _number(table.tokens, settings)
+        fields.setdefault("vocab", padded(table, settings, int(tokens)) if tokens else None)
     except (ValueError, ZeroDivisionError) as error:
         raise ConfigError(f"a size of the model is no number: {plain(error, 100)}", where=settings.where()) from error
     dense = digits(str(fields.get("experts", 0))) in (0, 1)
+    fields.setdefault("expert_d_ff", fields["d_ff"])
     left_out = {*(_OF_EXPERTS if dense else ()), *(() if "sliding_window" in fields else ("global_layer_every",))}
     known = {field: value for field, value in fields.items() if value is not None and field not in left_out}
     return known, {field: key for field, key in said_by.items() if field in known}
@@ -81,16 +83,11 @@ def _width(table: Model, settings: StackSettings, width: int | None) -> int | No
     inner = said or (int(ratio * width) if ratio and width else 0)
     for factor in (table.width.share, table.width.scale):
         inner = int(inner * (_number(factor, settings) or 1))
-    return _up_to(inner, _number(table.width.multiple, settings)) or None
+    multiple = int(_number(table.width.multiple, settings) or 1)
+    return (inner // multiple if table.width.down else -(-inner // multiple)) * multiple or None
 
 
-def _padded(table: Model, settings: StackSettings) -> int | None:
-    """The tokens of a tokenizer, as they are padded."""
-    tokens = _number(table.tokens, settings)
-    return (
-        None if tokens is None else _up_to(tokens, math.prod(_number((one,), settings) or 1 for one in table.padding))
-    )
-
-
-def _up_to(size: Fraction | int, multiple: Fraction | int | None) -> int:
-    return int(math.ceil(size / Fraction(multiple or 1)) * Fraction(multiple or 1))
+def padded(table: Model, settings: StackSettings, tokens: int) -> int:
+    """A vocabulary of so many tokens as it is padded."""
+    multiple = math.prod(int(_number((one,), settings) or 1) for one in table.padding)
+    return -(-tokens // multiple) * multiple

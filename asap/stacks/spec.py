@@ -65,13 +65,14 @@ class Offload(Part):
 
 
 class Width(Part):
-    """Of the MLP where it is not said: a ratio of the model's, of which a share counts, scaled, up to a multiple."""
+    """Of the MLP where it is not said: a ratio of the model's, of which a share counts, scaled, in multiples."""
 
     ratio: Words = ()
     said: Words = Field(default=(), description="what counts in place of the ratio of the model's")
     share: Words = Field(default=(), description="such as 2/3")
     scale: Words = ()
     multiple: Words = ()
+    down: bool = Field(default=False, description="whether it is rounded down to these")
 
 
 class Model(Part):

@@ -148,29 +148,7 @@ def of_forks(settings: StackSettings) -> StackSettings:
     if settings.choice("glu_activation", _GLU):
         said["swiglu"] = True
     said |= meant(spec("megatron").means, settings)
-    said |= _experts(settings.overridden(said)) | _windows(settings)
     return settings.overridden(said) if said else settings
-
-
-def _experts(settings: StackSettings) -> dict[str, Any]:
-    """Shared experts as their width, and leading dense layers as a pattern."""
-    said: dict[str, Any] = {}
-    shared, width = settings.count("n_shared_experts"), settings.count("moe_ffn_hidden_size")
-    if shared and width:
-        said["moe_shared_expert_intermediate_size"] = shared * width
-    dense, layers = settings.whole("first_k_dense_replace"), settings.count("num_layers")
-    if dense and layers and str(settings.get("moe_layer_freq", 1)) == "1" and dense < layers:
-        said["moe_layer_freq"] = f"[0]*{dense}+[1]*{layers - dense}"
-    return said
-
-
-def _windows(settings: StackSettings) -> dict[str, Any]:
-    """A window, in tokens: of all layers, or of every second one."""
-    every = settings.count("interleave_sliding_window")
-    window = every or settings.count("sliding_window")
-    if window is None:
-        return {}
-    return {"window_size": f"{window - 1},0", **({"window_attn_skip_freq": 2} if every else {})}
 
 
 def left_to_checkpoint(settings: StackSettings) -> frozenset[str]:
