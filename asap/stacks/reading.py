@@ -125,8 +125,9 @@ def layout_of(spec: Spec, settings: Settings) -> Layout:
     own = code(folder_of(spec))
     if own is not None and hasattr(own, "layout"):
         return own.layout(settings)
-    strategy = meaning(spec.axes.strategy, spec.with_defaults(settings))
-    return cast(Layout, strategy) if strategy else spec.axes.layout
+    full, words = spec.with_defaults(settings), (*spec.axes.lays_out, spec.axes.strategy)
+    said = next((found for word in words if (found := meaning(word, full)) is not None), spec.axes.layout)
+    return cast(Layout, said)
 
 
 def axis_degree(spec: Spec, settings: Settings, axis: str) -> int:

@@ -31,6 +31,7 @@ class Axes(Part):
     slices: Word | None = Field(default=None, description="copies of the parameters over slices")
     layout: Layout = Field(default="data", description="of the parameters, where no strategy says it")
     strategy: Word | None = Field(default=None, description="says the layout by its words")
+    lays_out: Words = Field(default=(), description="settings that decide the layout before it, and are not written")
     node: Word | None = Field(default=None, description="devices over which a hybrid layout shards")
     needs: dict[str, str] = Field(default_factory=dict, description="axis → section without which it cannot be set")
     whole: bool = Field(default=False, description="whether the degrees say all devices")

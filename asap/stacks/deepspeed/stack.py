@@ -4,7 +4,7 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
@@ -60,11 +60,6 @@ _BUCKET, _BUCKET_SIZE = "zero_optimization.reduce_bucket_size", 500_000_000
 _HALF, _BUCKETS = 2, 4.5
 """Bytes of an element, and buckets where ZeRO-1 and 2 overlap them with the backward pass
 (https://huggingface.co/docs/transformers/v4.15.0/main_classes/deepspeed)."""
-
-
-def layout(settings: Settings) -> Literal["data", "replica"]:
-    """What processes do with parameters."""
-    return "data" if zero_stage(settings) == 3 else "replica"
 
 
 def zero_stage(settings: Settings) -> int:

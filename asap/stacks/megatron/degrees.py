@@ -18,10 +18,11 @@ from asap.stacks.megatron.releases import (
     is_megatron_deepspeed,
     is_of_swift,
     is_set,
-    stage_of,
 )
 from asap.stacks.megatron.requirements import PRECISION_AWARE, checkpoints, has_biased_experts, invalidated
 from asap.stacks.megatron.stages import PIPELINE, recomputing, staged
+from asap.stacks.reading import field_of
+from asap.stacks.registry import spec
 
 TENSOR, CONTEXT = "tensor_model_parallel_size", "context_parallel_size"
 EXPERT, EXPERT_TENSOR = "expert_model_parallel_size", "expert_tensor_parallel_size"
@@ -49,7 +50,7 @@ def counted(arguments: Settings, devices: int | None) -> dict[str, object]:
 
 def layout(arguments: Settings) -> Literal["data", "replica"]:
     """What data parallelism does with parameters."""
-    return "data" if is_fully_sharded(arguments) else "replica"
+    return "data" if field_of(spec("megatron"), "zero_stage", arguments) == 3 else "replica"
 
 
 def experts_over(arguments: Settings) -> tuple[FoldedAxis, ...]:
@@ -62,14 +63,6 @@ def experts_over(arguments: Settings) -> tuple[FoldedAxis, ...]:
     if expert == 1:
         return (*whole, *(("seq",) if context == 1 and arguments.get("num_experts") else ()))
     return tuple(dict.fromkeys((*whole, *folded_axes(expert, split, tensor, context))))
-
-
-def is_fully_sharded(arguments: Settings) -> bool:
-    """Whether data parallelism shards parameters."""
-    if is_megatron_deepspeed(arguments):
-        return stage_of(arguments) == 3
-    megatron = is_set(arguments, FSDP) or is_set(arguments, "use_custom_fsdp")
-    return is_set(arguments, _OF_TORCH) or (megatron and arguments.get(STRATEGY, _FULL) == _FULL)
 
 
 def _expert_degrees(arguments: Settings) -> tuple[int, int, int, int]:
@@ -141,7 +134,7 @@ def _experts(plan: Plan, current: Settings) -> Changes:
 
 def _sharding(plan: Plan, current: Settings) -> Changes:
     if plan.degree("data") == 1:
-        return {FSDP: False, _OF_TORCH: False} if is_fully_sharded(current) else {}
+        return {FSDP: False, _OF_TORCH: False} if layout(current) == "data" else {}
     groups: Changes = {INSTANCES: str(plan.degree("replica"))}
     if is_set(current, _OF_TORCH):
         return groups

@@ -17,7 +17,7 @@ from asap.stacks.megatron.degrees import (
     INSTANCES,
     TENSOR,
     experts_over,
-    is_fully_sharded,
+    layout,
 )
 from asap.stacks.megatron.releases import is_megatron_deepspeed, of_deepspeed, of_forks
 from asap.stacks.megatron.stages import (
@@ -58,7 +58,7 @@ def of_plan(
 
 def notes_on(settings: StackSettings, plan: Plan | None, layers: int | None) -> Iterator[str]:
     """What of the arguments the plan says otherwise, or no prediction uses."""
-    if str(settings.get(INSTANCES, 1)) != "1" and not is_fully_sharded(settings):
+    if str(settings.get(INSTANCES, 1)) != "1" and layout(settings) == "replica":
         likely = "more HBM and a shorter step"
         yield f"the prediction does not use {INSTANCES}={plain(settings[INSTANCES], 40)} (likely {likely})"
     if plan is None:
