@@ -24,6 +24,7 @@ from asap.stacks.accelerate.stack import CONTEXT, KIND, OPTION, SIZES
 from asap.stacks.deepspeed.stack import IN_FILE, SEQUENCE
 from asap.stacks.megatron.degrees import TENSOR
 from asap.stacks.registry import spec
+from asap.stacks.rules import meant
 from asap.stacks.stack_settings import StackSettings, overriding
 from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
@@ -38,7 +39,6 @@ _OF_ADAPTERS = ("lora_rank",)
 """Recorded of any run; what is trained is said by name."""
 _BATCH = 16
 """Sequences that a step has at least, where accumulation is not said."""
-_HALF = {"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16"}
 _UNSAID_TYPE = "torch_dtype is not said, and taken as bf16: the model's config.json decides it"
 
 
@@ -74,7 +74,7 @@ def read_trainer(
             not there.
         UsageError: an override is not ``key=value``.
     """
-    own, more, rest = split_overrides(overrides)
+    _, more, _ = split_overrides(overrides := tuple(overrides))
     stated = {_TABLE.renamed.get(key, key): value for key, value in {**said, **more}.items() if value is not None}
     known = settled(stated) | {key: stated[key] for key in _FILES if str(stated.get(key)).endswith(".json")}
     unsaid = {key: str(value) for key, value in stated.items() if key not in known}
@@ -88,8 +88,8 @@ def read_trainer(
         stated |= _of_fsdp(stated, path, brought or {})
         shared = stated.pop(SEQUENCE, 1)  # GPUs that share a sequence are context parallelism
         launched = {f"{SIZES}.{SIZES}_{CONTEXT}": shared} if str(shared) != "1" else {}
-    left = [*rest, *(f"{key}={value}" for key, value in own.items())]
-    read = read_program(Program(path, stated, launched, unsaid, brought or {}), left, experiment)
+    rest = [text for text in overrides if text.partition("=")[0] not in more]
+    read = read_program(Program(path, stated | unsaid, launched, brought or {}), rest, experiment)
     if read.workload.context_parallel is not None:
         read = read.knowing(workload=read.workload.model_copy(update={"context_parallel": "ulysses"}))
     return read if {"torch_dtype", "dtype"} & said.keys() else read.knowing(_UNSAID_TYPE)
@@ -107,11 +107,8 @@ def _of_fsdp(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[st
 
 def _with_defaults(stated: Mapping[str, Any], unsaid: Mapping[str, str], experiment: Experiment) -> dict[str, Any]:
     """Arguments with ms-swift's defaults; mixed precision goes by the type that the model is loaded as."""
-    loaded = str(stated.get("torch_dtype", "bf16")).casefold()
     defaults = {key: _TABLE.defaults[key] for key in (TRAINER_MICRO_BATCH, RECOMPUTE) if key not in unsaid}
-    if not {"bf16", "fp16"} & stated.keys():
-        defaults[_HALF.get(loaded, "bf16")] = loaded in _HALF or loaded == "auto"
-    whole = {**defaults, **stated}
+    whole = {**defaults, **stated, **meant(_TABLE.means, stated)}
     devices, each = experiment.hardware.devices, str(whole.get(TRAINER_MICRO_BATCH, ""))
     if TRAINER_ACCUMULATION not in {*whole, *unsaid} and devices and each.isdecimal() and int(each):
         whole[TRAINER_ACCUMULATION] = max(1, math.ceil(_BATCH / int(each) / devices))

@@ -72,7 +72,7 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
         raise ConfigError(f"starts trl {program}, which is not read", where=str(path), hint=f"read is {SFT}")
     launched, (arguments, strays) = said(before), _arguments(after, path, files)
     arguments |= start.undecided
-    given, known = settled(arguments), settled(launched)
+    known = settled(launched)
     if by_accelerate:
         configuration = _configured(known, launched, files, path) | of_command(known)
         if accelerate.MACHINES not in known and _is_multiplied(text):
@@ -87,9 +87,8 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
         configuration = _of_torchrun(known)
     check_arguments({key: value for key, value in _assigned(strays).items() if key in METHODS}, path)
     settings = {key: value for key, value in configuration.items() if not has_substitution(str(value))}
-    unsaid = {key: str(value) for key, value in arguments.items() if key not in given}
     defaults = defaults_of(program) or defaults_under(arguments, program)
-    read = read_program(Program(path, given, settings, unsaid, files, defaults, launches=by_trl), overrides, experiment)
+    read = read_program(Program(path, arguments, settings, files, defaults, launches=by_trl), overrides, experiment)
     note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"
     return read.knowing(*([note] if strays else []))
 
