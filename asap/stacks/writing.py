@@ -11,7 +11,7 @@ from asap.plans.degrees import micro_batch, sequences_of_a_microbatch
 from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import INNER, Settings, is_on, is_rest, layout_of, meaning, moves
 from asap.stacks.registry import OF_YAML, code, folder_of, lacking
-from asap.stacks.rules import facts_of, refusals
+from asap.stacks.rules import are_said, facts_of, refusals
 from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import nested
 
@@ -77,7 +77,7 @@ def to_settings(
     wanted |= _sequence_parallel(spec, plan, said) | _batch(spec, plan, said, global_batch, sequence)
     if own is not None and hasattr(own, "written"):
         wanted = own.written(said, _asked(plan, global_batch, layers), wanted)
-    changed = {key: value for key, value in wanted.items() if not _same(said.get(key), value)}
+    changed = {key: value for key, value in wanted.items() if str(said.get(key)).casefold() != value.casefold()}
     for key in changed:
         if current.get(key) is None and (sign := lacking(spec, current, key)):
             reason = f"a version of {spec.name} that has {sign} has no {key}"
@@ -129,7 +129,7 @@ def _check(spec: Spec, plan: Plan, said: Settings, global_batch: int | None) -> 
     if missing:
         raise PlanError(f"{spec.name} has no degree for {' and '.join(missing)}")
     for axis, section in axes.needs.items():
-        if plan.degree(cast(Axis, axis)) > 1 and not _is_said(said, section):
+        if plan.degree(cast(Axis, axis)) > 1 and not are_said({f"{section}|{section}.": "on"}, said):
             raise PlanError(f"{spec.name} has a degree for {axis} with {section} alone, which is not said")
     own = code(folder_of(spec))
     if plan.pipeline_repeats > 1 and not hasattr(own, "repeats_of"):
@@ -272,16 +272,6 @@ def _batch(spec: Spec, plan: Plan, said: Settings, global_batch: int | None, seq
     if plan.microbatches > 1 and not batch.whole and not batch.accumulation:
         raise PlanError(f"{spec.name} has no microbatches")
     return wanted | ({key: "false" for key in batch.alone if is_on(said, key)} if plan.microbatches > 1 else {})
-
-
-def _is_said(settings: Settings, section: str) -> bool:
-    """Whether a setting, or one of its section, is said and not off."""
-    said = (value for name, value in settings.items() if name == section or name.startswith(f"{section}."))
-    return any(str(value).casefold() not in ("", "false", "none") for value in said)
-
-
-def _same(now: object, value: str) -> bool:
-    return str(now).casefold() == value.casefold()
 
 
 def is_of_primus(settings: Mapping[str, object] | None) -> bool:

@@ -2,7 +2,7 @@
 them."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -91,13 +91,10 @@ def said(text: str) -> dict[str, Any]:
     for option in options(text):
         negated = not option.words and option.name.startswith(_NOT)
         name = option.name.removeprefix(_NOT) if negated else option.name
-        found[name] = " ".join(_value(option.words)) if option.words else not negated
+        # variables after a value hold further options: --lr 1e-5 $EXTRA
+        value = [word for place, word in enumerate(option.words) if not place or not _VARIABLE.fullmatch(word)]
+        found[name] = " ".join(value) if value else not negated
     return found
-
-
-def _value(words: Sequence[str]) -> Sequence[str]:
-    """The words of a value, without variables after it that hold further options: ``--lr 1e-5 $EXTRA``."""
-    return [word for place, word in enumerate(words) if not place or not _VARIABLE.fullmatch(word)]
 
 
 def of_command(known: Mapping[str, Any]) -> dict[str, Any]:

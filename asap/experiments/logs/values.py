@@ -150,7 +150,8 @@ def _call(text: str) -> dict[str, Any]:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return _keywords(text)
+        lines = re.findall(r"^[ \t]*(\w+)=(.{0,2000}?),?[ \t]*$", text, re.MULTILINE)  # of one whose text is no Python
+        return {name: scalar(value) for name, value in lines}
     return _of_call(tree) if isinstance(tree, ast.Call) else {}
 
 
@@ -167,9 +168,3 @@ def _of_node(node: ast.expr) -> Any:
         pairs = zip(node.keys, node.values, strict=True)
         return {str(_of_node(key)): _of_node(value) for key, value in pairs if key is not None}
     return node.value if isinstance(node, ast.Constant) else scalar(ast.unparse(node))
-
-
-def _keywords(text: str) -> dict[str, Any]:
-    """Lines ``name=value,`` of an object whose text is no Python."""
-    found = re.findall(r"^[ \t]*(\w+)=(.{0,2000}?),?[ \t]*$", text, re.MULTILINE)
-    return {name: scalar(value) for name, value in found}

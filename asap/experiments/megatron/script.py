@@ -57,7 +57,11 @@ def find_arguments(text: str, path: Path) -> Start | None:
         return None
     _check_program(whole, path)
     commands = tuple(read_commands(whole))
-    runs = [command for command in commands if not command.assigns and _is_run(command)]
+    runs = [
+        command
+        for command in commands
+        if not command.assigns and signs_among(one.name for one in options(command.text)) > 1
+    ]
     run = next((command for command in runs if command.certain), runs[0] if runs else commands[-1])
     return Start(run, run, path, whole, commands, len(runs))
 
@@ -146,10 +150,6 @@ def _options_of(command: Command) -> Iterator[Option]:
         yield from (one for one in options(launcher, command.line) if _name(one) in _OF_LAUNCHER)
     if not command.text.startswith("sbatch "):
         yield from options(_LAYOUT.sub(r"\1'\2'", rest if program else command.text), command.line)
-
-
-def _is_run(command: Command) -> bool:
-    return signs_among(option.name for option in options(command.text)) >= 2
 
 
 def _open_words(command: Command) -> list[str]:

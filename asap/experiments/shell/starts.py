@@ -59,16 +59,13 @@ def undecided_options(before: Iterable[Command], start: Command) -> dict[str, st
         start: the command.
     """
     open_ = {found[1] for word in start.text.split() if (found := _FILLED.fullmatch(word))}
-    filled = ((command, _filled_by(command)) for command in before if not command.certain)
+    filled = ((each, _ASSIGNED.match(each.text)) for each in before if each.assigns and not each.certain)
     return {
-        option.name: f"${{{name}}}" for command, name in filled if name in open_ for option in options(command.text)
+        option.name: f"${{{name[1]}}}"
+        for command, name in filled
+        if name and name[1] in open_
+        for option in options(command.text)
     }
-
-
-def _filled_by(command: Command) -> str:
-    """The variable that an assignment fills."""
-    found = _ASSIGNED.match(command.text) if command.assigns else None
-    return found[1] if found else ""
 
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)

@@ -109,7 +109,8 @@ def read_table(
     with blamed_on(settings.where()):
         sequence = _whole(field_of(spec, "sequence_length", full))
         hardware, layers = experiment.hardware, experiment.model.layers if experiment.model else None
-        asked = _batch_asked(spec, experiment)
+        said_batch = experiment.workload.global_batch if spec.batch.asked else None
+        asked = {spec.batch.whole.keys[0]: said_batch} if said_batch and spec.batch.whole else {}
         plan, notes = planned(spec, {**settings, **asked}, hardware.devices, unsettled, hardware.slices, layers)
         unplanned, notes = (notes, ()) if plan is None else ((), notes)
         whole = {*word_keys(spec.batch.whole or spec.batch.micro)}
@@ -214,12 +215,6 @@ def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
     return {field: value for field, value in found.items() if value is not None}
 
 
-def _batch_asked(spec: Spec, experiment: Experiment) -> dict[str, int]:
-    """The batch that the user says, where microbatches go by it."""
-    batch = experiment.workload.global_batch
-    return {spec.batch.whole.keys[0]: batch} if batch and spec.batch.whole and spec.batch.asked else {}
-
-
 def _whole(value: Any) -> int | None:
     return digits(str(value)) or None
 
@@ -260,10 +255,9 @@ def _notes(
     layers: int | None = None,
 ) -> tuple[str, ...]:
     own = code(folder_of(spec))
-    more = own.notes(settings) if own is not None and hasattr(own, "notes") else ()
     of_plan = own.notes_on(settings, plan, layers) if own is not None and hasattr(own, "notes_on") else ()
     facts = facts_of(plan, layout=layout_of(spec, settings)) if plan else {}
-    return (*table_notes(spec, settings, sequence, facts), *more, *of_plan)
+    return (*table_notes(spec, settings, sequence, facts), *of_plan)
 
 
 def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:

@@ -56,11 +56,7 @@ def of_start(plan: Plan, global_batch: int | None, sequence: int) -> Changes:
 
 def has_attention_dropout(current: Settings) -> bool:
     """Whether attention has dropout, as it has by default."""
-    return _has_dropout(current, "attention_dropout")
-
-
-def _has_dropout(current: Settings, which: str) -> bool:
-    return str(current.get(which, _DROPOUT)) not in ("0", "0.0")
+    return str(current.get("attention_dropout", _DROPOUT)) not in ("0", "0.0")
 
 
 def has_biased_experts(current: Settings) -> bool:

@@ -88,11 +88,9 @@ def section_arguments(flat: Values) -> dict[str, Any]:
 def precision_arguments(said: object) -> dict[str, Any]:
     """Arguments that the name of a precision stands for, such as ``bf16_with_fp8_mixed``, or its switches; none where
     nothing is said."""
-    words = said if isinstance(said, str) else _on(said) if isinstance(said, Mapping) else ""
+    switches = said.items() if isinstance(said, Mapping) else ()
+    on = (key for key, value in switches if value is True or (key in ("fp8", "fp4") and value))
+    words = said if isinstance(said, str) else " ".join(on)
     found: dict[str, Any] = {kind: True for kind in ("bf16", "fp16") if kind in words}
     formats = {"fp4": "e2m1", "fp8": "hybrid"}
     return found | next(({f"{kind}_format": form} for kind, form in formats.items() if kind in words), {})
-
-
-def _on(switches: Values) -> str:
-    return " ".join(key for key, value in switches.items() if value is True or (key in ("fp8", "fp4") and value))
