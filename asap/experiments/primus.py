@@ -76,7 +76,8 @@ def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str],
         raise UnreadError(reason, where=str(path), hint=f"read are {', '.join(_PRESETS)}")
     if not isinstance(written, dict):
         raise ConfigError(f"overrides of {plain(name, 40)} must be a mapping", where=str(path))
-    table, preset = spec("primus"), _catalogued(str(module.get("model") or ""))
+    table, preset = spec("primus"), str(module.get("model") or "").removesuffix(".yaml").removesuffix("-fp8")
+    preset = _VERSION.sub(r"\1.\2-", preset.replace("_", "-").lower())  # llama31_8b.yaml → llama3.1-8b
     said = merged(_PRESETS[framework], with_defaults(written))
     said |= {"stage": "sft"} if str(module.get("config")).startswith("sft") else {}
     said = {key: value for key, value in said.items() if key not in table.names["own"]}
@@ -101,12 +102,6 @@ def _trainer(values: Mapping[str, Any], where: str) -> tuple[str, dict[str, Any]
     if found is None:
         raise ConfigError(f"has no module {' or '.join(names)}", where=where)
     return found, with_defaults(modules[found]) | {"overrides": modules[found].get("overrides")}
-
-
-def _catalogued(preset: str) -> str:
-    """``llama3.1_8B.yaml``, ``llama31_8b.yaml`` → ``llama3.1-8b``."""
-    name = preset.removesuffix(".yaml").removesuffix("-fp8").replace("_", "-").lower()
-    return _VERSION.sub(r"\1.\2-", name)
 
 
 def _notes_on(table: Spec, written: dict[str, Any]) -> tuple[str, ...]:

@@ -33,8 +33,6 @@ _TUNERS = _TABLE.refused[0].keys
 """What is trained, as versions 4, 3 and 2 call it."""
 _OWN = frozenset((*_TABLE.by_code, *_TABLE.renamed))
 _FSDP = "fsdp_config"
-_FILES = (DEEPSPEED, OPTION)
-"""Arguments that may name a file, of which the end of the path is enough."""
 _OF_ADAPTERS = ("lora_rank",)
 """Recorded of any run; what is trained is said by name."""
 _BATCH = 16
@@ -76,7 +74,7 @@ def read_trainer(
     """
     _, more, _ = split_overrides(overrides := tuple(overrides))
     stated = {_TABLE.renamed.get(key, key): value for key, value in {**said, **more}.items() if value is not None}
-    known = settled(stated) | {key: stated[key] for key in _FILES if str(stated.get(key)).endswith(".json")}
+    known = settled(stated)
     unsaid = {key: str(value) for key, value in stated.items() if key not in known}
     arguments = StackSettings(_with_defaults(known, unsaid, experiment), str(path))
     check_trains_decoder(arguments, "lora")

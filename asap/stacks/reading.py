@@ -208,7 +208,8 @@ def _micro(spec: Spec, stages: int) -> Word:
 def _count(spec: Spec, said: Settings, word: Word | None) -> int | None:
     """A size of the batch; ``None`` where nothing says it."""
     key = word.key(said) if word else None
-    if key is None or word is None or word.said(said) is None or str(said[key]).casefold() in spec.batch.all_at_once:
+    silent = (*spec.batch.all_at_once, *(word.nothing if word else ()), "none")
+    if key is None or str(said.get(key)).casefold() in silent:
         return None
     return degree(said, key)
 

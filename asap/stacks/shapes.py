@@ -9,6 +9,7 @@ from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.models import find_architecture
 from asap.models.catalogue import find_base
+from asap.stacks.rules import are_said
 from asap.stacks.spec import Model
 from asap.stacks.stack_settings import StackSettings
 from asap.stacks.words import Meaning, Words
@@ -67,7 +68,8 @@ def _decided(words: Words, settings: StackSettings) -> tuple[Meaning | None, str
             found = word.meaning(settings)
         except ValueError as error:
             raise ConfigError(f"{key} must be {error}", where=settings.where(key)) from error
-        if found is not None:
+        several = isinstance(settings.get(key), list | dict) and are_said(word.when, settings)
+        if found is not None or (several and word.counts):
             return settings.whole(key) if word.counts and key in settings else found, key
     return None, ""
 

@@ -234,15 +234,11 @@ class _Run:
 _EMPTY = ("", "none", "null")
 
 
-def _is_said(settings: StackSettings, key: str) -> bool:
-    text = str(settings.get(key, "")).strip()
-    return text.casefold() not in _EMPTY and not has_substitution(text) and "{{" not in text
-
-
 def _with_devices(settings: StackSettings, experiment: Experiment) -> Experiment:
     """The processes that are started, where no hardware is said."""
-    said = (accelerate.PROCESSES, accelerate.MACHINES)
-    processes, machines = (settings.count(key) if _is_said(settings, key) else None for key in said)
+    said = {key: str(settings.get(key, "")).strip() for key in (accelerate.PROCESSES, accelerate.MACHINES)}
+    open_ = {key for key, text in said.items() if has_substitution(text) or "{{" in text or text.casefold() in _EMPTY}
+    processes, machines = (None if key in open_ else settings.count(key) for key in said)
     if processes and machines and processes % machines == 0:
         experiment = with_nodes(processes // machines, machines, experiment)
     return with_devices(processes, experiment)

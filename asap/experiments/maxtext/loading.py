@@ -108,14 +108,10 @@ def _values(document: Document, layer: SettingLayer, *, checked: bool = True) ->
     return settings
 
 
-def _beside(document: Document, name: str) -> Path | None:
-    """A file beside a configuration, or in MaxText's folder ``configs`` above it."""
-    configs = (parent for parent in document.path.absolute().parents if parent.name == "configs")
-    return next((path for folder in (document.path.parent, *configs) if is_file(path := folder / name)), None)
-
-
 def _base_settings(document: Document, base: str, deeper: int) -> dict[str, Setting]:
-    path = _beside(document, base)
+    """Settings of a file beside a configuration, or in MaxText's folder ``configs`` above it."""
+    configs = (parent for parent in document.path.absolute().parents if parent.name == "configs")
+    path = next((path for folder in (document.path.parent, *configs) if is_file(path := folder / base)), None)
     if path and deeper:
         return _file_settings(read_document(path), deeper - 1)
     if path:

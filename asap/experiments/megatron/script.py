@@ -102,7 +102,10 @@ def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Exp
     open_ = _open_words(run) if run else []
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [] if run else ["starts no run itself: the arguments that it sets are read, with Megatron-LM's defaults"]
-    notes += _note_on_open(open_, run)
+    filled = {key for key, value in run.scope.variables.items() if value is None} if run else set()
+    added = [word for word in open_ if (said := _FILLED.fullmatch(word)) and said[1] in filled]
+    listed = plain(", ".join(dict.fromkeys(added)), 120)  # what nothing sets is empty
+    notes += [f"adds {listed} to its command, which only a run can tell: not read"] if added else []
     known = _TABLE.words() | irrelevant("megatron") | {*_TABLE.switches}
     foreign = {name: said for name, said in values.items() if name not in known}
     counts_experts = any(_OF_EXPERTS.search(name) and str(said) not in _ONE for name, said in foreign.items())
@@ -156,14 +159,6 @@ def _open_words(command: Command) -> list[str]:
     """Words of a command besides the values of its options that only a run can tell: ``$EXTRA_ARGS``."""
     beside = (one.words[0 if one.name in _TABLE.switches else 1 :] for one in options(command.text))
     return [word for words in beside for word in words if has_substitution(word)]
-
-
-def _note_on_open(words: list[str], command: Command | None) -> list[str]:
-    """A note on words that the script fills with what only a run can tell; what nothing sets is empty."""
-    filled = {key for key, value in command.scope.variables.items() if value is None} if command else set()
-    found = [word for word in words if (said := _FILLED.fullmatch(word)) and said[1] in filled]
-    listed = plain(", ".join(dict.fromkeys(found)), 120)
-    return [f"adds {listed} to its command, which only a run can tell: not read"] if found else []
 
 
 def _by_line(arguments: Mapping[str, int]) -> str:

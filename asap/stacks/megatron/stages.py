@@ -79,18 +79,13 @@ def lays_out_stages(arguments: Settings, layers: int | None, stages: int, repeat
     ``repeats`` are virtual stages of each."""
     if arguments.get(LAYOUT) is not None:
         return True
-    ends = [count for names in _OF_CORE.items() if (count := _layers(arguments, names))]
+    said = (str(arguments.get(name, arguments.get(other))) for name, other in _OF_CORE.items())
+    ends = [int(text) for text in said if text.isdecimal() and int(text)]
     middle = stages - len(ends)
     if not ends or layers is None or middle < 0 or any(count % repeats for count in ends):
         return False
     rest = layers - sum(ends)
     return rest > 0 and rest % (middle * repeats) == 0 if middle else rest == 0
-
-
-def _layers(arguments: Settings, names: tuple[str, str]) -> int:
-    """A number of layers under either name; 0 where none is said."""
-    texts = (str(arguments[name]) for name in names if arguments.get(name) is not None)
-    return next((int(text) for text in texts if text.isdecimal()), 0)
 
 
 def staged(plan: Plan, current: Settings, layers: int | None) -> Changes:
