@@ -13,11 +13,12 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.experiments.accelerate.arguments import is_setting as is_argument
 from asap.experiments.accelerate.arguments import mapping_of, settled, split_overrides, with_file
+from asap.experiments.accelerate.arguments import said as options_said
 from asap.experiments.accelerate.program import DEEPSPEED, PRESETS, Program, read_program
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought
 from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices
-from asap.experiments.shell import Command, Start, options
+from asap.experiments.shell import Command, Start
 from asap.experiments.tables.reader import read_table
 from asap.experiments.training_program import refuse
 from asap.stacks.accelerate.stack import CONTEXT, KIND, OPTION, SIZES
@@ -118,7 +119,6 @@ _PROGRAM = re.compile(
     r"\bswift[/.]cli[/.](?P<tool>_megatron[/.])?(?P<task>sft|pt|rlhf)(?:\.py)?\s(?P<said>.*)", re.DOTALL
 )
 _MEGATRON = ("megatron", "_megatron")
-_MANY = ("recompute_modules", "freeze_parameters")
 
 
 def is_setting(key: str) -> bool:
@@ -148,7 +148,7 @@ def read_swift_script(start: Start, overrides: Iterable[str], experiment: Experi
         reason = f"splits the model layer by layer over {each} GPUs of each process, which is not modelled"
         hint = "add NPROC_PER_NODE=… to the command where each GPU has a process of its own"
         raise ConfigError(reason, where=start.where, hint=hint)
-    said = with_file(_arguments(found["said"]) | start.undecided, start.path, start.files)
+    said = with_file(options_said(found["said"]) | start.undecided, start.path, start.files)
     experiment = with_devices(processes_of(command), experiment)
     if by_megatron:
         return _read_megatron(said, start.path, overrides, experiment)
@@ -167,14 +167,6 @@ def _on_preferences(reason: str, where: str) -> ConfigError:
 def _start(command: Command) -> re.Match[str] | None:
     found = _COMMAND.search(command.text) or _PROGRAM.search(command.text)
     return found if found is not None and "--" in found["said"] else None
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    """Arguments by name: a word, several words of those that take several, or true of a switch."""
-    return {
-        option.name: list(option.words) if option.name in _MANY else option.words[0] if option.words else True
-        for option in options(text)
-    }
 
 
 _VERSION, _PROCESSES = "swift_version", "global_world_size"

@@ -11,7 +11,7 @@ from asap.plans.degrees import micro_batch, sequences_of_a_microbatch
 from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import INNER, Settings, is_on, is_rest, layout_of, meaning, moves
 from asap.stacks.registry import OF_YAML, code, folder_of, lacking
-from asap.stacks.rules import are_said, facts_of, refusals
+from asap.stacks.rules import are_said, facts_of, needed, refusals
 from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import nested
 
@@ -77,6 +77,7 @@ def to_settings(
     wanted |= _sequence_parallel(spec, plan, said) | _batch(spec, plan, said, global_batch, sequence)
     if own is not None and hasattr(own, "written"):
         wanted = own.written(said, _asked(plan, global_batch, layers), wanted)
+    wanted |= needed(spec.rules, facts_of(plan, global_batch, layout_of(spec, said)), said)
     changed = {key: value for key, value in wanted.items() if str(said.get(key)).casefold() != value.casefold()}
     for key in changed:
         if current.get(key) is None and (sign := lacking(spec, current, key)):

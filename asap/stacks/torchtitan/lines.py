@@ -1,11 +1,9 @@
-"""torchtitan's settings in a registry in Python, and what it needs beside them."""
+"""torchtitan's settings in a registry in Python."""
 
 from collections.abc import Mapping
 
 from asap.core.errors import PlanError
-from asap.plans.degrees import degree
-from asap.stacks.torchtitan.settings import EXPERT, REMAT, REMAT_OPTION
-from asap.stacks.torchtitan.stages import PIPELINE, TOKENS
+from asap.stacks.torchtitan.settings import REMAT, REMAT_OPTION
 
 PYTHON = "configured_in_python"
 """Among a run's settings: its configuration is a Python function, not TOML."""
@@ -60,30 +58,3 @@ def _statement(key: str, value: str) -> tuple[str, str]:
     if value in ("true", "false"):
         return key, value.capitalize()
     return key, value if value[:1] == "[" or value.lstrip("-").isdecimal() else f'"{value}"'
-
-
-_NO_GRAPHS = "training.disable_cuda_graphs"
-ATTENTION = "model.attn_backend"
-_NAME, _VARLEN = "model.name", "varlen"
-_WITH_VARLEN = ("gpt_oss",)
-"""Models whose attention it is by default."""
-
-
-def required(changed: Mapping[str, str], current: Mapping[str, object]) -> dict[str, str]:
-    """Settings that others need: CUDA graphs, on by default since August 2026, take neither stages nor most experts.
-
-    Args:
-        changed: settings that change for a plan.
-        current: the settings as they are; experts that they lay out go with graphs if graphs are on.
-    """
-    if TOKENS not in current or str(current.get(_NO_GRAPHS)).casefold() == "true":
-        return {}
-    new = {**current, **changed}
-    experts = degree(new, EXPERT) > 1 == degree(current, EXPERT)
-    return {_NO_GRAPHS: "true"} if degree(new, PIPELINE) > 1 or experts else {}
-
-
-def attention_backend(current: Mapping[str, object]) -> object:
-    """How a configuration of August 2026 computes attention; ``None`` of an earlier one, which had other ways."""
-    default = _VARLEN if current.get(_NAME) in _WITH_VARLEN else "flex"
-    return current.get(ATTENTION, default) if TOKENS in current else None

@@ -10,9 +10,9 @@ from asap.plans.validity import Degrees
 from asap.stacks.reading import field_of, is_on
 from asap.stacks.spec import Spec
 from asap.stacks.torchtitan import settings as titan
-from asap.stacks.torchtitan.lines import PYTHON, attention_backend, python_lines, required
-from asap.stacks.torchtitan.model import VARIANT, own_settings
+from asap.stacks.torchtitan.lines import PYTHON, python_lines
 from asap.stacks.torchtitan.model import model_of as model_of
+from asap.stacks.torchtitan.model import own_settings
 from asap.stacks.torchtitan.settings import counted as counted
 from asap.stacks.torchtitan.settings import recomputing as recomputing
 from asap.stacks.torchtitan.settings import remat_of as remat_of
@@ -24,10 +24,6 @@ _SPEC, _SHAPES = "model_spec.", "model_spec.model."
 _GROUPS = "optimizer.param_groups"
 _ADAPTERS = re.compile(r"(?:^|\.)(?:q?lora|dora|peft|adapters?)\.(?:enabled?|use\w*)$")
 """Switches of adapters, without which the rest of their section says nothing."""
-_KERNELS = {
-    "flex": "flex", "flex_flash": "flex (flash attention 4)", "irope": "flex", "varlen": "varlen",
-}  # fmt: skip
-"""Kernels of the backends (``models/common/config_utils.py``) and of the flavors that had them in their names."""
 _UNKNOWN = "whether matrix products run in fp8 is not in the file: add workload.precision=fp8 where they do"
 
 
@@ -52,19 +48,12 @@ def written(settings: Settings, asked: Mapping[str, Any], wanted: Mapping[str, s
     plan = asked["plan"]
     others = {key: value for key, value in wanted.items() if key != titan.EXPERT}
     found = {**others, **titan.expert_degrees(plan, settings), **stage_settings(plan, settings, asked["layers"])}
-    return titan.with_batch(plan, settings, found) | required(found, settings)
+    return titan.with_batch(plan, settings, found)
 
 
 def lines(_: Spec, changed: Mapping[str, str], current: Settings) -> str:
     """Settings that change, as TOML or in Python."""
     return python_lines(changed) if PYTHON in current else titan.toml_lines(changed)
-
-
-def workload(settings: Settings) -> dict[str, object]:
-    """The kernel of attention."""
-    variant = VARIANT.search(str(settings.get("model.flavor") or ""))
-    kernel = attention_backend(settings) or (variant and variant[1])
-    return {"attention": _KERNELS.get(str(kernel), "flash")}
 
 
 def of_plan(settings: Settings, plan: Plan | None, model: Architecture | None, *_: object) -> dict[str, Any]:
