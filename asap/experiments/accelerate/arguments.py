@@ -12,7 +12,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, named_document, parse_document
 from asap.experiments.huggingface_model import model_named_in, name_at_end
 from asap.experiments.remarks import table_notes
-from asap.experiments.shell import check_made, has_substitution, options
+from asap.experiments.shell import has_substitution, options
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.deepspeed import stack as inline
 from asap.stacks.reading import is_on
@@ -58,7 +58,6 @@ def with_file(arguments: Mapping[str, Any], path: Path, brought: Brought) -> dic
     named = arguments.get(_CONFIG)
     if not isinstance(named, str) or not named.endswith((".yaml", ".yml", ".json")):
         return dict(arguments)
-    check_made(named, brought, path)
     found = named_document("names the arguments in", named, path, "lay it beside the file", brought)
     return {**found.values, **{key: value for key, value in arguments.items() if key != _CONFIG}}
 

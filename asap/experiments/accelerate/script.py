@@ -26,7 +26,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, below_variable, find_named, missing, named_document
 from asap.experiments.huggingface_model import NO_MODEL
 from asap.experiments.processes import PYTHON, in_one_process, with_processes_of
-from asap.experiments.shell import Command, Start, check_made, has_substitution, words
+from asap.experiments.shell import Command, Start, has_substitution, words
 from asap.experiments.training_program import METHODS, check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import KIND, OPTION
@@ -147,7 +147,6 @@ def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Br
             hint = "give Accelerate's YAML as --config, with the program's arguments as key=value"
             raise ConfigError("starts Accelerate without naming its configuration", where=str(path), hint=hint)
         return {accelerate.KIND: "MULTI_GPU"}
-    check_made(named, files, path)
     return dotted(named_document("starts Accelerate with", named, path, "lay it beside the script", files).values)
 
 
@@ -181,7 +180,6 @@ def _configuration(arguments: Mapping[str, Any], start: Start) -> str:
         own = ", which its program makes of --zero_stage and other arguments" if "zero_stage" in arguments else ""
         reason = f"starts DeepSpeed without naming its configuration{own}"
         raise ConfigError(reason, where=str(start.path), hint=f"give the DeepSpeed JSON as --config; {NO_MODEL}")
-    start.check_made(name)
     if find_named(name, start.path, start.files) is None:
         hint = f"lay it beside the script, or give {plain(Path(name).name, 60)} as --config, with --hardware"
         raise missing("starts DeepSpeed with", name, start.path, hint)

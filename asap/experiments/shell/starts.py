@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from asap.core.errors import UnreadError, UsageError
+from asap.core.errors import UsageError
 from asap.core.text import plain
-from asap.experiments.files.documents import Brought, find_brought
+from asap.experiments.files.documents import Brought
 from asap.experiments.shell.scope import Command
 from asap.experiments.shell.script import commands_within, read_commands, with_sources
 from asap.experiments.shell.words import options, words
@@ -38,13 +38,6 @@ def made_files(commands: Iterable[Command]) -> dict[str, str]:
             changed += said[-1:] if program in _COPYING else []
             files |= {name: "" for name in changed if name.endswith(_CONFIGURATIONS)}
     return files
-
-
-def check_made(named: str, files: Brought, path: Path) -> None:
-    """Raise UnreadError where the file of that name is made in a way that is not read."""
-    if find_brought(named, files) == "":
-        reason = f"makes or edits {plain(named, 80)} by a command before the run, which is not read"
-        raise UnreadError(reason, where=str(path), hint="give the file, as it is then, as --config")
 
 
 _FILLED = re.compile(r"[\"']?\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?[\"']?", re.ASCII)
@@ -165,10 +158,6 @@ class Start:
     def undecided(self) -> dict[str, str]:
         """Options that a variable may hold, with the variable."""
         return undecided_options(self.before, self.outer)
-
-    def check_made(self, named: str) -> None:
-        """Raise UnreadError where the script makes the file of that name in a way that is not read."""
-        check_made(named, self.files, self.path)
 
     def notes(self) -> tuple[str, ...]:
         """Which of the runs of the script it is; nothing where there is one."""

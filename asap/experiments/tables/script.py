@@ -150,7 +150,6 @@ def _document(spec: Spec, named: str, started: Start) -> Document | None:
     below = below_variable(named)
     forms = command.places if not below.endswith(_FILES) else ()
     places = [below, *(form.format(below) for form in forms)]
-    started.check_made(named)
     readable = [] if has_substitution(below) else places
     found = next((one for place in readable if (one := find_named(place, path, started.files)) is not None), None)
     if found is None and named == command.by_default:
