@@ -19,10 +19,19 @@ from asap.stacks.megatron.releases import (
     is_of_swift,
     is_set,
 )
-from asap.stacks.megatron.requirements import PRECISION_AWARE, checkpoints, has_biased_experts, invalidated
-from asap.stacks.megatron.stages import PIPELINE, recomputing, staged
+from asap.stacks.megatron.stages import (
+    COUNTED,
+    FIRST_AND_LAST,
+    LAYERS_EACH,
+    PIPELINE,
+    VIRTUAL,
+    recomputing,
+    staged,
+    still_counted,
+)
 from asap.stacks.reading import field_of
 from asap.stacks.registry import spec
+from asap.stacks.rules import dropped, facts_of
 
 TENSOR, CONTEXT = "tensor_model_parallel_size", "context_parallel_size"
 EXPERT, EXPERT_TENSOR = "expert_model_parallel_size", "expert_tensor_parallel_size"
@@ -31,6 +40,9 @@ FSDP, STRATEGY = "use_megatron_fsdp", "data_parallel_sharding_strategy"
 INSTANCES, OFFLOAD = "num_distributed_optimizer_instances", "optimizer_cpu_offload"
 _MOMENTS = {"first_moment": "exp_avg_dtype", "second_moment": "exp_avg_sq_dtype"}
 _FULL, _OF_TORCH, _SEQUENCE = "optim_grads_params", "use_torch_fsdp2", "sequence_parallel"
+PRECISION_AWARE = "use_precision_aware_optimizer"
+CHECKPOINTS, _OF_FSDP, _USUAL = "ckpt_format", "fsdp_dtensor", "torch_dist"
+_BIAS, _NO_BIAS = "add_bias_linear", "disable_bias_linear"
 
 Settings = Mapping[str, object]
 
@@ -164,3 +176,35 @@ def _same(current: Settings, wanted: str | bool, key: str) -> bool:
         return present == wanted
     one = key == INSTANCES or (key.endswith("_size") and key not in (MICRO_BATCH, EXPERT_TENSOR))
     return str("1" if value is None and one else value) == wanted
+
+
+def has_biased_experts(current: Settings) -> bool:
+    """Whether experts have biases, as they do by default: tensor parallelism does not split these."""
+    biased = is_set(current, _BIAS) if _BIAS in current else not is_set(current, _NO_BIAS)
+    return biased and is_set(current, "num_experts")
+
+
+def invalidated(plan: Plan, changed: Changes, wanted: Changes, current: Settings, layers: int | None = None) -> Changes:
+    """Arguments on record that Megatron-LM refuses under a plan, to be left out.
+
+    Args:
+        plan: what to run.
+        changed: arguments that change for it.
+        wanted: all arguments that say it.
+        current: those on record.
+        layers: decoder layers.
+    """
+    moved = any(key in changed for key in (PIPELINE, VIRTUAL, LAYERS_EACH))
+    found = [key for key in FIRST_AND_LAST if key not in wanted] if moved else []
+    found += [] if not moved or still_counted(plan, current, layers) else COUNTED
+    after = {**current, **wanted, _SEQUENCE: wanted.get(_SEQUENCE)}
+    found += dropped(spec("megatron").rules, facts_of(plan), after)
+    return {key: False for key in found if is_set(current, key)}
+
+
+def checkpoints(wanted: Changes, current: Settings) -> Changes:
+    """The format of checkpoints, of which Megatron-FSDP takes one alone, and nothing else takes that one."""
+    shards = wanted.get(FSDP, is_set(current, FSDP))
+    if shards and current.get(CHECKPOINTS) != _OF_FSDP:
+        return {CHECKPOINTS: _OF_FSDP}
+    return {CHECKPOINTS: _USUAL} if not shards and current.get(CHECKPOINTS) == _OF_FSDP else {}
