@@ -56,7 +56,7 @@ def _of_releases(experiment: Experiment, found: set[str]) -> str | None:
 def _keys(experiment: Experiment) -> tuple[set[str], set[str]]:
     """Settings on record whose value is said, and all that its launcher has."""
     table, said = table_of(experiment.workload.framework), experiment.hyperparameters
-    known = {*table.words(), *irrelevant(folder_of(table))} if table is not None else set[str]()
+    known = {*table.words, *irrelevant(folder_of(table))} if table is not None else set[str]()
     place = _SECTION if any(key.startswith(_SECTION) for key in said) else ""
     if place or TRAINER_MICRO_BATCH in said or (table is not None and table.contract == "deepspeed"):
         known |= {f"{place}{key}" for key in (*ARGUMENTS, *irrelevant("trainer"))}

@@ -107,6 +107,6 @@ def _trainer(values: Mapping[str, Any], where: str) -> tuple[str, dict[str, Any]
 def _notes_on(table: Spec, written: dict[str, Any]) -> tuple[str, ...]:
     """That variables of the environment decide."""
     said = {key: with_defaults(text) for key, text in dotted(written).items() if "${" in str(text)}
-    decided = {key: value for key, value in said.items() if key in table.words() and "${" not in str(value)}
+    decided = {key: value for key, value in said.items() if key in table.words and "${" not in str(value)}
     taken = ", ".join(f"{key}={value}" for key, value in decided.items())
     return (plain(f"set by variables of the environment, taken as their defaults: {taken}", 300),) if taken else ()

@@ -123,7 +123,7 @@ _MEGATRON = ("megatron", "_megatron")
 
 def is_setting(key: str) -> bool:
     """Whether an override is one of the arguments, or of DeepSpeed's settings."""
-    return is_argument(key) or key.startswith("--") or key in _OWN | spec("megatron-swift").words()
+    return is_argument(key) or key.startswith("--") or key in _OWN | spec("megatron-swift").words
 
 
 def starts(command: Command) -> bool:

@@ -9,7 +9,7 @@ from asap.core.text import plain
 from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree, expert_axis, groups_of
 from asap.plans.plan import Mesh, Plan, Remat
 from asap.plans.remat import Offload
-from asap.stacks.registry import code, folder_of
+from asap.stacks.registry import hook
 from asap.stacks.spec import Layout, Spec
 from asap.stacks.spec import Offload as OffloadWords
 from asap.stacks.words import Meaning, Word
@@ -35,7 +35,7 @@ def from_settings(
         PlanError: the degrees do not divide the devices, or a word has no meaning.
         InexpressiblePlanError: a plan cannot say the layout, or the settings leave it open.
     """
-    own, said = code(folder_of(spec)), spec.with_defaults(_counted(spec, settings, devices))
+    said = spec.with_defaults(_counted(spec, settings, devices))
     inner = {axis: axis_degree(spec, said, axis) for axis in INNER}
     experts = axis_degree(spec, said, "expert")
     groups = _groups(spec, said, devices, inner, 1 if spec.axes.folded else experts)
@@ -48,14 +48,14 @@ def from_settings(
     shared, rest = divmod(slices, over)
     if rest or data % shared:
         raise PlanError(f"{slices} slices are not a multiple of {_key(spec, said, 'slices')}={over}")
-    repeats = own.repeats_of(said, inner["stage"], layers) if own and hasattr(own, "repeats_of") else 1
-    by_code = own is not None and hasattr(own, "remat_of")
+    repeats_of, remat_of = hook(spec, "repeats_of"), hook(spec, "remat_of")
+    repeats = repeats_of(said, inner["stage"], layers) if repeats_of else 1
     found = Plan(
         ici=Mesh(replica=replica, data=data // shared, expert=experts, **inner),
         dcn=Mesh(replica=over, data=shared),
         microbatches=_microbatches(spec, said, replica * over * data * experts, inner["stage"]),
         pipeline_repeats=repeats,
-        remat=own.remat_of(said, layers, inner["stage"] * repeats) if own and by_code else _recomputation(spec, said),
+        remat=remat_of(said, layers, inner["stage"] * repeats) if remat_of else _recomputation(spec, said),
         offload=offloaded(spec, said),
     )
     if devices is not None and not spec.axes.whole and found.devices != devices:
@@ -79,8 +79,8 @@ def global_batch_of(spec: Spec, settings: Settings, plan: Plan | None, sequence:
 
 def _counted(spec: Spec, settings: Settings, devices: int | None) -> Settings:
     """The settings that count for a plan, where the stack's own code leaves some out or adds to them."""
-    own = code(folder_of(spec))
-    return own.counted(settings, devices) if own is not None and hasattr(own, "counted") else settings
+    counted = hook(spec, "counted")
+    return counted(settings, devices) if counted else settings
 
 
 def meaning(word: Word | None, settings: Settings) -> Meaning | None:
@@ -122,9 +122,8 @@ def moves(offload: OffloadWords, settings: Settings) -> bool:
 
 def layout_of(spec: Spec, settings: Settings) -> Layout:
     """How parameters lie over the devices that see different sequences."""
-    own = code(folder_of(spec))
-    if own is not None and hasattr(own, "layout"):
-        return own.layout(settings)
+    if layout := hook(spec, "layout"):
+        return layout(settings)
     full, words = spec.with_defaults(settings), (*spec.axes.lays_out, spec.axes.strategy)
     said = next((found for word in words if (found := meaning(word, full)) is not None), spec.axes.layout)
     return cast(Layout, said)

@@ -4,7 +4,7 @@ import importlib
 import re
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -155,6 +155,11 @@ def code(folder: str) -> ModuleType | None:
     if (FOLDER / folder / "stack.py").exists():
         return importlib.import_module(f"{__package__}.{folder}.stack")
     return code(extended) if extended else None
+
+
+def hook(table: Spec, name: str) -> Callable[..., Any] | None:
+    """A function of that name in the stack's own code; ``None`` where it has none."""
+    return getattr(code(folder_of(table)), name, None)
 
 
 def folder_of(table: Spec) -> str:

@@ -221,12 +221,8 @@ class Spec(Part):
         """The settings with what the program takes where they say nothing."""
         return {**self.defaults, **{key: value for key, value in settings.items() if value is not None}}
 
-    def words(self) -> frozenset[str]:
-        """Every setting that the table reads."""
-        return self.every_word
-
     @cached_property
-    def every_word(self) -> frozenset[str]:
+    def words(self) -> frozenset[str]:
         """Every setting that the table reads, found once."""
         named = {*self.by_code, *self.fixed, *self.packed, *self.defaults, *self.doubtful, *self.renamed}
         named |= {key for keys in self.unmodelled.values() for key in keys}

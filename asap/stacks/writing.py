@@ -10,7 +10,7 @@ from asap.plans.axes import AXES, Axis
 from asap.plans.degrees import micro_batch, sequences_of_a_microbatch
 from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import INNER, Settings, is_on, is_rest, layout_of, meaning, moves
-from asap.stacks.registry import OF_YAML, code, folder_of, lacking
+from asap.stacks.registry import OF_YAML, hook, lacking
 from asap.stacks.rules import are_said, facts_of, needed, refusals
 from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import nested
@@ -63,20 +63,19 @@ def to_settings(
     Raises:
         PlanError: the stack has no words for the plan, or refuses it.
     """
-    own, said = code(folder_of(spec)), spec.with_defaults(current)
-    if own is not None and hasattr(own, "changes"):
-        return own.changes(spec, plan, current, global_batch=global_batch, layers=layers, sequence=sequence)
+    said, recomputing, written = spec.with_defaults(current), hook(spec, "recomputing"), hook(spec, "written")
+    if changes := hook(spec, "changes"):
+        return changes(spec, plan, current, global_batch=global_batch, layers=layers, sequence=sequence)
     _check(spec, plan, said, global_batch)
     wanted = _degrees(spec, plan, said) | _layout(spec, plan, said)
-    by_code = own is not None and hasattr(own, "recomputing")
-    wanted |= own.recomputing(said, plan) if own and by_code else _recomputation(spec, plan, said)
+    wanted |= recomputing(said, plan) if recomputing else _recomputation(spec, plan, said)
     for one in spec.offload:
         on = set(one.what) <= set(plan.offload)
         if on != moves(one, said) and (plan.remat is not None or one.what != ("activations",)):
             wanted |= {word.key(said): one.on if on else one.off for word in one.keys}
     wanted |= _sequence_parallel(spec, plan, said) | _batch(spec, plan, said, global_batch, sequence)
-    if own is not None and hasattr(own, "written"):
-        wanted = own.written(said, _asked(plan, global_batch, layers), wanted)
+    if written:
+        wanted = written(said, _asked(plan, global_batch, layers), wanted)
     wanted |= needed(spec.rules, facts_of(plan, global_batch, layout_of(spec, said)), said)
     changed = {key: value for key, value in wanted.items() if str(said.get(key)).casefold() != value.casefold()}
     for key in changed:
@@ -96,11 +95,11 @@ def lines_to_paste(spec: Spec, changed: Mapping[str, str], current: Settings | N
         changed: what changes.
         current: its settings as they are, which decide the form of some stacks' lines.
     """
-    own = code(folder_of(spec))
     if is_of_primus(current):
-        return lines_of_primus(own.of_yaml(changed) if own and hasattr(own, "of_yaml") else changed, current or {})
-    if own is not None and hasattr(own, "lines"):
-        return own.lines(spec, changed, current or {})
+        of_yaml = hook(spec, "of_yaml")
+        return lines_of_primus(of_yaml(changed) if of_yaml else changed, current or {})
+    if lines := hook(spec, "lines"):
+        return lines(spec, changed, current or {})
     if spec.form == "yaml" or OF_YAML in (current or {}):
         return yaml_lines(changed, current)
     if spec.pythonic:
@@ -132,18 +131,17 @@ def _check(spec: Spec, plan: Plan, said: Settings, global_batch: int | None) -> 
     for axis, section in axes.needs.items():
         if plan.degree(cast(Axis, axis)) > 1 and not are_said({f"{section}|{section}.": "on"}, said):
             raise PlanError(f"{spec.name} has a degree for {axis} with {section} alone, which is not said")
-    own = code(folder_of(spec))
-    if plan.pipeline_repeats > 1 and not hasattr(own, "repeats_of"):
+    if plan.pipeline_repeats > 1 and not hook(spec, "repeats_of"):
         raise PlanError(f"{spec.name} has no virtual pipeline stages that are written")
     known = {str(value) for word in spec.recompute for value in word.values.values()} | {"none"}
-    if plan.remat is not None and plan.remat.value not in known and not hasattr(own, "recomputing"):
+    if plan.remat is not None and plan.remat.value not in known and not hook(spec, "recomputing"):
         hint = " or ".join(sorted(known & set(Remat)))
         raise PlanError(f"{spec.name} has no recomputation like remat={plan.remat.value}", hint=hint)
     left = {*plan.offload} - {what for one in spec.offload if {*one.what} <= {*plan.offload} for what in one.what}
     if left:
         together = "; ".join(" and ".join(sorted(one.what, reverse=True)) + " together" for one in spec.offload)
         raise PlanError(f"{spec.name} offloads {together or 'nothing'}")
-    by_code = own.refusals(said, _asked(plan, global_batch)) if own is not None and hasattr(own, "refusals") else ()
+    by_code = refuses(said, _asked(plan, global_batch)) if (refuses := hook(spec, "refusals")) else ()
     facts = facts_of(plan, global_batch, layout_of(spec, said))
     for reason in (*refusals(spec.rules, facts, said), *by_code):
         raise PlanError(f"{spec.name} refuses it: {reason}")

@@ -100,7 +100,7 @@ def test_what_is_written_is_read_again(name):
 @pytest.mark.parametrize("name", NAMED)
 def test_each_setting_of_a_stack_is_read_or_said_to_be_irrelevant(name):
     table, without_effect = specs().get(name) or spec(name), irrelevant(name)
-    read = table.words()
+    read = table.words
     unknown = {*names_of(name)} - read - without_effect
     assert not [one for one in unknown if not any(key.startswith(f"{one}.") for key in read)]
     assert not read & without_effect
@@ -109,7 +109,7 @@ def test_each_setting_of_a_stack_is_read_or_said_to_be_irrelevant(name):
 @pytest.mark.parametrize("name", NAMED)
 def test_what_touches_time_or_memory_by_its_name_is_modelled_or_said_to_be_unmodelled(name):
     touching = {one for one in names_of(name) if TOUCHES.search(one) and not ELSEWHERE.search(one)}
-    assert not touching - (specs().get(name) or spec(name)).words()
+    assert not touching - (specs().get(name) or spec(name)).words
 
 
 @pytest.mark.parametrize("name", [*TABLES, "torchtitan", "trainer", "maxtext"])

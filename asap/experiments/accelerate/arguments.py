@@ -20,7 +20,7 @@ from asap.stacks.registry import spec, specs
 from asap.stacks.stack_settings import StackSettings, near_misses, overriding
 from asap.stacks.trainer.arguments import TRAINER
 
-ARGUMENTS = TRAINER.words()
+ARGUMENTS = TRAINER.words
 OWN = frozenset(
     [
         accelerate.KIND, accelerate.PROCESSES, accelerate.MACHINES, accelerate.FSDP, accelerate.SIZES, inline.CONFIG,
@@ -76,7 +76,7 @@ def mapping_of(stated: Mapping[str, Any], key: str, path: Path, brought: Brought
 KINDS = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED", "multi_gpu": "MULTI_GPU"}
 _BY_NAME = {
     word.rpartition(".")[2]: word
-    for word in (*spec("accelerate").words(), *inline.OF_ACCELERATE.values(), inline.IN_FILE)
+    for word in (*spec("accelerate").words, *inline.OF_ACCELERATE.values(), inline.IN_FILE)
     if word.partition(".")[0] in (accelerate.FSDP, accelerate.SIZES, inline.CONFIG)
 }
 """Options of Accelerate's command, with the setting of its file."""
@@ -138,7 +138,7 @@ _TRAINED = re.compile(
     r"(?:(?:\w+_)?(?:freeze|frozen|teacher|distil\w*)(?:_\w+)?|(?:train|tune|update)_only(?:_\w+)?|only_(?:train|tune)\w*)"
 )
 """Arguments of a program's own that say which parameters of a decoder are trained, or by which other model."""
-_OF_OTHERS = {"model_type", *(word for one in specs().values() for word in one.words())}
+_OF_OTHERS = {"model_type", *(word for one in specs().values() for word in one.words)}
 """Settings of other programs, which are no misspelt arguments."""
 _OFF = ("", "0", "0.0", "false", "no", "none", "null", "[]")
 

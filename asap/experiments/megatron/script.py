@@ -91,7 +91,7 @@ def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Exp
     read = [c for c in commands if c is run or (c.certain and (run is None or c.text.startswith("sbatch ")))]
     lines = {_name(o): o.line for c in commands if c.certain for o in options(c.written, c.line)}
     maybe = {_name(o): o.line for c in commands if not c.certain for o in options(c.written, c.line)}
-    maybe = {name: line for name, line in maybe.items() if name in _TABLE.words()}
+    maybe = {name: line for name, line in maybe.items() if name in _TABLE.words}
     values, unknown = _last_values(option for command in read for option in _options_of(command))
     unknown = {name: lines.get(name, line) for name, line in unknown.items()}
     if run is None and not signs_among((*values, *unknown, *maybe)):
@@ -106,7 +106,7 @@ def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Exp
     added = [word for word in open_ if (said := _FILLED.fullmatch(word)) and said[1] in filled]
     listed = plain(", ".join(dict.fromkeys(added)), 120)  # what nothing sets is empty
     notes += [f"adds {listed} to its command, which only a run can tell: not read"] if added else []
-    known = _TABLE.words() | irrelevant("megatron") | {*_TABLE.switches}
+    known = _TABLE.words | irrelevant("megatron") | {*_TABLE.switches}
     foreign = {name: said for name, said in values.items() if name not in known}
     counts_experts = any(_OF_EXPERTS.search(name) and str(said) not in _ONE for name, said in foreign.items())
     for said, what in ((maybe, "under conditions that it does not decide"), (unknown, "to what it does not say")):
@@ -171,7 +171,7 @@ def _by_line(arguments: Mapping[str, int]) -> str:
 
 def is_argument(key: str) -> bool:
     """Whether an override is one of Megatron-LM's arguments."""
-    return key.startswith("--") or plain_name(_TABLE, key) in _TABLE.words()
+    return key.startswith("--") or plain_name(_TABLE, key) in _TABLE.words
 
 
 def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str, int]) -> StackSettings | None:
@@ -199,7 +199,7 @@ def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str,
 
 def _last_values(said: Iterable[Option]) -> tuple[dict[str, Any], dict[str, int]]:
     """The value of each argument as argparse takes it, the last one; the lines of those not known."""
-    table, read = _TABLE, _TABLE.words()
+    table, read = _TABLE, _TABLE.words
     values: dict[str, Any] = {}
     unknown: dict[str, int] = {}
     for option in said:

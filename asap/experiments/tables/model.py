@@ -14,7 +14,7 @@ from asap.models.architecture import SHAPES
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import from_settings
-from asap.stacks.registry import code, folder_of
+from asap.stacks.registry import hook
 from asap.stacks.shapes import said_of, shapes_of
 from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import StackSettings
@@ -29,11 +29,10 @@ def with_model(
     Raises:
         ConfigError: it is of no kind that is read, or contradicts itself.
     """
-    own = code(folder_of(spec))
-    if own is not None and hasattr(own, "model_of"):
+    if model_of := hook(spec, "model_of"):
         shapes = {key for words in spec.model.shapes.values() for key in word_keys(*words)}
         open_ = unsettled & {*shapes, *spec.names.get("shapes", ())}
-        said = ({}, (_HANGS.format(", ".join(sorted(open_))),)) if open_ else own.model_of(settings)
+        said = ({}, (_HANGS.format(", ".join(sorted(open_))),)) if open_ else model_of(settings)
         return _of_code(spec, said, settings, experiment)
     if spec.model.section is not None:
         return _with_said(spec, settings, _of_section(spec, settings, path, experiment))
@@ -74,8 +73,8 @@ def _shaped_or_named(spec: Spec, settings: StackSettings, path: Path, experiment
         return experiment.knowing(model=_validated(fields | given, settings), provenance={"model": path.name})
     named = spec.model.name.said(settings) if spec.model.name else None
     said = str(settings[spec.model.name.key(settings)]) if spec.model.name and named else ""
-    own = code(folder_of(spec))
-    said = own.model_name(said) if said and own is not None and hasattr(own, "model_name") else said
+    model_name = hook(spec, "model_name")
+    said = model_name(said) if said and model_name else said
     if not said or (name := name_at_end(said)) is None:
         return experiment if experiment.model else experiment.knowing(f"{NO_MODEL}{spec.model.beside}")
     found, notes = model_named_in(path, name)

@@ -23,7 +23,7 @@ from asap.plans import Plan, Remat
 from asap.stacks import registry
 from asap.stacks.deepspeed import stack as zero
 from asap.stacks.reading import axis_degree, field_of, global_batch_of, key_of, layout_of, meaning, moves
-from asap.stacks.registry import STACK, claimant, code, folder_of, irrelevant
+from asap.stacks.registry import STACK, claimant, folder_of, hook, irrelevant
 from asap.stacks.rules import facts_of, meant
 from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import StackSettings, dotted, near_misses, nearest, overriding, resolved
@@ -44,7 +44,7 @@ def stack_of_file(values: Mapping[str, Any], path: Path, overrides: Iterable[str
 
 def is_setting(spec: Spec, values: Mapping[str, Any], key: str) -> bool:
     """Whether an override is one of a stack's settings, by its name or its section, and no field of a record."""
-    name, known = plain_name(spec, key), spec.words() | {_SAID}
+    name, known = plain_name(spec, key), spec.words | {_SAID}
     section, _, field = name.partition(".")
     if name in known:
         return True
@@ -94,10 +94,10 @@ def read_table(
     unsettled |= found
     settings = settings.overridden(dict.fromkeys(unsettled))
     experiment = _with_said_devices(spec, settings, unsettled, experiment)
-    settings, own = settings.overridden(meant(spec.means, settings)), code(folder_of(spec))
-    if own is not None and hasattr(own, "prepared"):
+    settings = settings.overridden(meant(spec.means, settings))
+    if prepared := hook(spec, "prepared"):
         try:
-            settings = StackSettings(own.prepared(settings, experiment.hardware.devices), str(path), lines)
+            settings = StackSettings(prepared(settings, experiment.hardware.devices), str(path), lines)
         except ValueError as error:
             raise ConfigError(plain(str(error), 200), where=str(path)) from error
     refuse(spec, settings)
@@ -124,7 +124,8 @@ def read_table(
     experiment = _with_devices(spec, settings, plan, experiment)
     sizes = [word for word in (spec.batch.whole, spec.batch.micro) if word]
     asked = whole & unsettled or all(word.said(full) is None for word in sizes)
-    lacking = own.open_batch(full, plan) if own and hasattr(own, "open_batch") else sizes[0].keys[:1] if asked else ()
+    open_batch = hook(spec, "open_batch")
+    lacking = open_batch(full, plan) if open_batch else sizes[0].keys[:1] if asked else ()
     notes += (no_batch(lacking),) if batch is None and lacking else ()
     left = sorted(key for field in open_ for key in word_keys(*spec.workload[field]) if key in found)
     notes += (f"set by a variable whose value is not said: {', '.join(left)}; add as key=value",) if left else ()
@@ -196,9 +197,9 @@ def _workload(
     where: str,
     open_: frozenset[str],
 ) -> Workload:
-    own, found = code(folder_of(spec)), _fields(spec, settings)
-    if own is not None and hasattr(own, "of_plan"):
-        found |= own.of_plan(settings, plan, experiment.model, batch, spec.framework)
+    found = _fields(spec, settings)
+    if of_plan := hook(spec, "of_plan"):
+        found |= of_plan(settings, plan, experiment.model, batch, spec.framework)
     found.setdefault("zero_stage", 3 if layout_of(spec, settings) != "replica" else 0)
     known = experiment.workload.model_dump(exclude_none=True)
     found = {field: value for field, value in found.items() if field not in open_}
@@ -207,9 +208,9 @@ def _workload(
 
 def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
     """Fields of the workload that the settings say, by the table and by the stack's own code."""
-    own = code(folder_of(spec))
+    workload = hook(spec, "workload")
     found = dict(spec.fields) | {field: field_of(spec, field, settings) for field in spec.workload}
-    found |= own.workload(settings) if own is not None and hasattr(own, "workload") else {}
+    found |= workload(settings) if workload else {}
     if found.get("optimizer") is not None:
         found |= {"optimizer": optimizer_family(str(found["optimizer"])), **moments_of_bits(str(found["optimizer"]))}
     return {field: value for field, value in found.items() if value is not None}
@@ -224,7 +225,7 @@ def _open(spec: Spec, settings: StackSettings, given: Mapping[str, str]) -> froz
     refused stays said."""
     named = {*spec.model.name.keys} if spec.model.name else set[str]()
     named |= {key for refusal in spec.refused for key in refusal.keys}
-    open_ = {key for key in spec.words() - named if has_substitution(str(settings.get(key, "")))}
+    open_ = {key for key in spec.words - named if has_substitution(str(settings.get(key, "")))}
     doubtful = {left for said, left in spec.doubtful.items() if settings.get(said) not in (None, settings.get(left))}
     return frozenset(open_ | (doubtful - given.keys()))
 
@@ -254,15 +255,14 @@ def _notes(
     plan: Plan | None = None,
     layers: int | None = None,
 ) -> tuple[str, ...]:
-    own = code(folder_of(spec))
-    of_plan = own.notes_on(settings, plan, layers) if own is not None and hasattr(own, "notes_on") else ()
+    of_plan = notes_on(settings, plan, layers) if (notes_on := hook(spec, "notes_on")) else ()
     facts = facts_of(plan, layout=layout_of(spec, settings)) if plan else {}
     return (*table_notes(spec, settings, sequence, facts), *of_plan)
 
 
 def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:
     """A note on settings that no release has."""
-    known = spec.words()
+    known = spec.words
     without_effect = irrelevant(folder_of(spec))
     sections = {word.partition(".")[0] for word in (*known, *without_effect)}
     beginnings = tuple(name for name in known if name.endswith("."))

@@ -32,7 +32,7 @@ def starts(command: Command) -> bool:
 
 def is_setting(key: str) -> bool:
     """Whether an override is a setting of one of the stacks: these are in sections, as ``trainer.mp``."""
-    known = {word for spec in commanded() for word in spec.words()}
+    known = {word for spec in commanded() for word in spec.words}
     return any(plain_name(spec, key) in known for spec in commanded())
 
 
@@ -65,7 +65,7 @@ def read_table_script(started: Start, overrides: Iterable[str], experiment: Expe
     known = with_devices(1, experiment) if alone else with_processes_of(started, experiment)
     read = read_table(spec, _with_node(spec, said, start), path, overrides, known, undecided)
     of_workload = {key for words in spec.workload.values() for key in word_keys(*words)}
-    if others := sorted(undecided - (spec.words() - of_workload)):
+    if others := sorted(undecided - (spec.words - of_workload)):
         note = f"set by a variable whose value is not said: {', '.join(plain(key, 60) for key in others)}"
         read = read.knowing(note)
     return read
@@ -112,7 +112,7 @@ def _settings(spec: Spec, start: Command) -> dict[str, str]:
     first = next(iter(words(rest)), "-")
     if known.named and not first.startswith("-") and "=" not in first:
         given.setdefault(known.named, first)
-    read = spec.words() | irrelevant(folder_of(spec))
+    read = spec.words | irrelevant(folder_of(spec))
     given = {plain_name(spec, _without_prefix(known, key)): value for key, value in given.items()}
     every = bool(irrelevant(folder_of(spec))) and not known.positional and not known.variable
     given = {key: value for key, value in given.items() if key not in known.config}

@@ -72,7 +72,7 @@ def _of_bridge(flat: Values, model: Values) -> dict[str, Any]:
 
 def section_arguments(flat: Values) -> dict[str, Any]:
     """What the sections of a configuration of Megatron-Bridge say by dotted key, under Megatron-LM's names."""
-    known, renamed = spec("megatron").words(), {**spec("nemo").renamed, VIRTUAL_SIZE: VIRTUAL}
+    known, renamed = spec("megatron").words, {**spec("nemo").renamed, VIRTUAL_SIZE: VIRTUAL}
     found: dict[str, Any] = {}
     for name in SECTIONS:
         for key, value in _within(flat, name).items():

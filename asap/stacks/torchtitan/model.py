@@ -73,7 +73,7 @@ _SECTIONS = ("model.", "parallelism.")
 
 @cache
 def _known() -> frozenset[str]:
-    return spec("torchtitan").words() | irrelevant("torchtitan")
+    return spec("torchtitan").words | irrelevant("torchtitan")
 
 
 def _with_saved(known: Architecture, settings: Settings) -> tuple[Architecture, tuple[str, ...]]:
