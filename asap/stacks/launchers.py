@@ -21,7 +21,7 @@ from asap.stacks.maxtext.rematerialisation import as_written
 from asap.stacks.megatron.degrees import to_arguments
 from asap.stacks.megatron.releases import JOINT
 from asap.stacks.registry import OF_YAML, STACK, Contract, by_framework, contracts, spec_of
-from asap.stacks.torchtitan.lines import PYTHON
+from asap.stacks.torchtitan.stack import PYTHON
 from asap.stacks.torchtitan.stages import SEQUENCE, SHARD
 from asap.stacks.trainer.arguments import SECTION
 from asap.stacks.writing import PRIMUS_MODULE, is_of_primus, lines_of_primus, lines_to_paste, to_settings, yaml_lines

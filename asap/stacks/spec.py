@@ -101,9 +101,11 @@ class Refusal(Part):
 
     keys: tuple[str, ...] = Field(default=(), description="names, or beginnings that end in a dot or an underscore")
     pattern: str | None = Field(default=None, description="of further names")
-    reason: str
+    reason: str = ""
+    must: str = Field(default="", description="in place of a reason: what the value has to be")
     hint: str = "give a run that trains all parameters of a decoder on tokens"
     only: str = Field(default="", description="pattern of the values that do; none: any that is on")
+    when: dict[str, str] = Field(default_factory=dict, description="counts only beside settings, as rules have them")
     unless: tuple[str, ...] = ("false", "none", "null", "0", "")
 
     def forbids(self, key: str, value: object) -> bool:

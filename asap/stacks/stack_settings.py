@@ -113,13 +113,6 @@ class StackSettings(Mapping[str, Any]):
         except ValueError as error:
             raise self.wrong(key, str(error)) from error
 
-    def positive_number(self, key: str) -> float | None:
-        """A number above zero; raises like :meth:`count`."""
-        number = self.number(key)
-        if number is not None and number <= 0:
-            raise self.wrong(key, "a number above zero")
-        return number
-
     def flag(self, key: str, default: bool = False) -> bool:
         """True or false, also as text, 1 or 0, yes or no; raises like :meth:`count`."""
         text = str(self.get(key, default)).casefold()

@@ -18,7 +18,7 @@ from asap.stacks.megatron.degrees import (
     experts_over,
     layout,
 )
-from asap.stacks.megatron.releases import of_deepspeed, of_forks
+from asap.stacks.megatron.releases import of_forks
 from asap.stacks.megatron.stages import (
     GRANULARITY,
     counted_layers,
@@ -34,8 +34,7 @@ Settings = Mapping[str, object]
 
 def prepared(settings: Settings, _: int | None = None) -> Settings:
     """The arguments under Megatron-LM's names, those of its forks and of Megatron-DeepSpeed among them."""
-    found = of_forks(_typed(settings))
-    return of_deepspeed(found) if found.flag("deepspeed") else found
+    return of_forks(settings if isinstance(settings, StackSettings) else StackSettings(settings, ""))
 
 
 def model_of(settings: StackSettings) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -60,14 +59,12 @@ def of_plan(
     captured = settings.words("cuda_graph_modules") or settings.words("cuda_graph_scope")
     modules = {module for word in captured for module in word.split(",")}
     by_module = field_of(table, "cuda_graphs", settings) == "module"
-    padded = settings.flag("moe_pad_expert_input_to_capacity")  # a factor alone drops tokens and pads nothing
     stages = (plan.degree("stage"), plan.pipeline_repeats) if plan else (1, 1)
     laid_out = plan is not None and lays_out_stages(settings, layers, *stages)
     return unsaid | {
         "zero_stage": field_of(table, "zero_stage", settings),
         "sequence_length": settings.count("seq_length"),
         "framework": "Megatron-LM" if old and framework == CORE else framework,
-        "capacity_factor": settings.positive_number("moe_expert_capacity_factor") if padded else None,
         "graph_modules": tuple(each for each in get_args(GraphModule) if by_module and each in modules),
         "pipelined_layers": counted if (counted := counted_layers(settings, layers)) != layers else None,
         "experts_over": experts_over(settings),
@@ -99,10 +96,6 @@ def notes_on(settings: StackSettings, plan: Plan | None, layers: int | None) -> 
     if unknown and settings.text(GRANULARITY) == "selective":
         taken = plan.remat.value if plan.remat else "unknown"
         yield f"recompute_modules {', '.join(unknown)}: not modelled; the rest is taken as remat={taken}"
-
-
-def _typed(settings: Settings) -> StackSettings:
-    return settings if isinstance(settings, StackSettings) else StackSettings(settings, "")
 
 
 CORE, DEEPSPEED = "Megatron-Core", "Megatron-DeepSpeed"

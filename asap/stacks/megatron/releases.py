@@ -6,7 +6,7 @@ A release is told by arguments that no later one takes (``releases`` of the tabl
 from collections.abc import Mapping
 from typing import Any
 
-from asap.core.errors import ConfigError, PlanError
+from asap.core.errors import PlanError
 from asap.plans.plan import Plan
 from asap.stacks.reading import offloaded
 from asap.stacks.registry import lacking, spec
@@ -133,20 +133,15 @@ def reminder(changed: Mapping[str, str | bool]) -> str:
     return f"  # change {' and '.join(also)} of the DeepSpeed configuration likewise" if also else ""
 
 
-_GLU = ("swiglu", "geglu", "reglu", "liglu")
-
 _KEY_HEADS = ("num_key_value_heads", "num_query_groups", "group_query_attention", "attention_head_type")
-_PIPELINE = "pipeline_model_parallel_size"
-_INSTEAD = "say the plan with --plan, and give the model's config.json as --config"
 
 
 def of_forks(settings: StackSettings) -> StackSettings:
-    """The same arguments, with what others call otherwise under the names of Megatron-LM; raises ConfigError where one
-    is of the wrong kind."""
+    """The same arguments, with what others call otherwise under the names of Megatron-LM."""
     renamed = spec("megatron").renamed
     said: dict[str, Any] = {today: settings[key] for key, today in renamed.items() if key in settings}
-    if settings.choice("glu_activation", _GLU):
-        said["swiglu"] = True
+    if settings.flag("deepspeed") and {*settings.words("num_experts")} == {"1"}:  # one a layer
+        said["num_experts"] = None
     said |= meant(spec("megatron").means, settings)
     return settings.overridden(said) if said else settings
 
@@ -155,25 +150,3 @@ def left_to_checkpoint(settings: StackSettings) -> frozenset[str]:
     """What the checkpoint decides under ``--use-checkpoint-args``, and scripts leave to it (``checkpointing.py``)."""
     said = not settings.flag("use_checkpoint_args") or any(key in settings for key in _KEY_HEADS)
     return frozenset() if said else frozenset(("num_key_value_heads",))
-
-
-def of_deepspeed(settings: StackSettings) -> StackSettings:
-    """Arguments of Megatron-DeepSpeed in Megatron-LM's words, without experts.
-
-    Raises:
-        ConfigError: DeepSpeed refuses them, or a plan cannot say them.
-    """
-    said: dict[str, Any] = {}
-    if experts := {*settings.words("num_experts")}:
-        if experts != {"1"}:
-            reason = "num_experts: the experts of Megatron-DeepSpeed are not modelled"
-            raise ConfigError(reason, where=settings.where("num_experts"), hint=_INSTEAD)
-        said["num_experts"] = None
-    stage = settings.whole(ZERO) or 0
-    if stage not in range(4):
-        raise settings.wrong(ZERO, "0 to 3")
-    if stage > 1 and str(settings.get(_PIPELINE, 1)) != "1":
-        reason = f"{ZERO} is {stage}, which DeepSpeed refuses with pipeline stages"
-        hint = "add zero_stage=1, or pipeline_model_parallel_size=1"
-        raise ConfigError(reason, where=settings.where(ZERO), hint=hint)
-    return settings.overridden(said) if said else settings
