@@ -146,7 +146,6 @@ def in_words_of_core(arguments: Mapping[str, str | bool]) -> Changes:
 
 GRANULARITY, MODULES = "recompute_granularity", "recompute_modules"
 METHOD, RECOMPUTED_LAYERS = "recompute_method", "recompute_num_layers"
-_CHOICES = {GRANULARITY: ("full", "selective"), METHOD: ("uniform", "block")}
 _BETWEEN = str.maketrans(dict.fromkeys("[],()'\"", " "))
 """What stands around the words of a list in a text."""
 
@@ -156,11 +155,10 @@ def remat_of(arguments: Mapping[str, object], layers: int | None = None, chunks:
     ``core_attn``; ``block`` layers of each of the ``chunks`` of a pipeline, and all where the layers are not known.
 
     Raises:
-        PlanError: a granularity, method or layers that Megatron-LM does not know.
+        PlanError: layers that are no number.
     """
-    granularity = _chosen(arguments, GRANULARITY)
+    granularity, method = (str(arguments.get(key)).casefold() for key in (GRANULARITY, METHOD))
     if granularity == "full":
-        method = _chosen(arguments, METHOD)
         count = degree(arguments, RECOMPUTED_LAYERS) if is_set(arguments, RECOMPUTED_LAYERS) else 0
         if method != "block" or (count and layers is None):
             return Remat.FULL
@@ -177,19 +175,6 @@ def words_of(value: object) -> list[str]:
     """Words of an argument that takes several, also where a text has them as a list: ``[core_attn, mlp]``."""
     said = value if isinstance(value, list | tuple) else () if value is None else (value,)
     return " ".join(map(str, said)).translate(_BETWEEN).split()
-
-
-def _chosen(arguments: Mapping[str, object], key: str) -> str | None:
-    """What an argument with a few choices says; ``None`` where it says nothing."""
-    said = arguments.get(key)
-    word = str(said).casefold()
-    if said is None or word in ("", "none", "null", "false"):
-        return None
-    if word not in _CHOICES[key]:
-        either = " or ".join(_CHOICES[key])
-        reason = f"{key} must be {either}, not {plain(repr(said), 40)}"
-        raise PlanError(reason, hint=f"say it: {key}={_CHOICES[key][0]}")
-    return word
 
 
 def recomputing(plan: Plan, current: Mapping[str, object], layers: int | None) -> Changes:
