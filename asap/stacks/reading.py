@@ -39,7 +39,8 @@ def from_settings(
     inner = {axis: axis_degree(spec, said, axis) for axis in INNER}
     experts = axis_degree(spec, said, "expert")
     groups = _groups(spec, said, devices, inner, 1 if spec.axes.folded else experts)
-    over = _copies_over_slices(spec, said, slices)
+    of_slices = _key(spec, said, "slices")
+    over = slices if of_slices is None or is_rest(spec, said, of_slices) else degree(said, of_slices)
     replica, data = _copies_and_shards(spec, said, groups // over)
     if experts > 1 and spec.axes.folded:
         split = axis_degree(spec, said, "expert_tensor")
@@ -180,13 +181,6 @@ def _copies_and_shards(spec: Spec, said: Settings, groups: int) -> tuple[int, in
         words = " x ".join(f"{key}={size}" for key, size in sizes.items())
         raise PlanError(f"{words}, and the other degrees leave {groups} devices", hint=hint)
     return found
-
-
-def _copies_over_slices(spec: Spec, said: Settings, slices: int) -> int:
-    key = _key(spec, said, "slices")
-    if key is None:
-        return slices
-    return slices if is_rest(spec, said, key) else degree(said, key)
 
 
 def _over_nodes(spec: Spec, said: Settings, groups: int) -> tuple[int, int]:

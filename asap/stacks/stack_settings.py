@@ -178,7 +178,9 @@ def resolved(said: Mapping[str, Any], around: Collection[str] = ()) -> dict[str,
         said: by dotted key.
         around: sections of a larger configuration that this one may stand in, by whose names it refers to itself.
     """
-    whole = {key: _absolute(key, value) for key, value in said.items()}
+    beside = {key: f"{key.rpartition('.')[0]}." if "." in key else "" for key in said}
+    texts = {key: value.replace("${.", f"${{{beside[key]}") for key, value in said.items() if isinstance(value, str)}
+    whole = {**said, **texts}
 
     def value_of(value: Any, deeper: int) -> Any:
         found = _REFERENCE.search(value) if isinstance(value, str) and deeper else None
@@ -189,11 +191,6 @@ def resolved(said: Mapping[str, Any], around: Collection[str] = ()) -> dict[str,
 
     found = {key: value_of(value, _DEEPEST) for key, value in whole.items()}
     return {key: value for key, value in found.items() if str(value) not in ("null", "~")}
-
-
-def _absolute(key: str, value: Any) -> Any:
-    section = key.rpartition(".")[0]
-    return value.replace("${.", f"${{{section}." if section else "${") if isinstance(value, str) else value
 
 
 def _referred(text: str, whole: Mapping[str, Any], around: Collection[str]) -> Any:

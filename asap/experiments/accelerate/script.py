@@ -75,7 +75,8 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
     known = settled(launched)
     if by_accelerate:
         configuration = _configured(known, launched, files, path) | of_command(known)
-        if accelerate.MACHINES not in known and _is_multiplied(text):
+        around = said(text[: launcher.start()]) if launcher else {}
+        if accelerate.MACHINES not in known and str(around.get("num_nodes", "1")) != "1":
             configuration.pop(accelerate.PROCESSES, None)
     elif by_deepspeed:
         configuration = {KIND: "DEEPSPEED", IN_FILE: _configuration(arguments, start)}
@@ -128,13 +129,6 @@ def _arguments(after: str, path: Path, files: Brought) -> tuple[dict[str, Any], 
 def _assigned(words: Iterable[str]) -> dict[str, str]:
     pairs = (word.lstrip("+").partition("=") for word in words)
     return {key: value for key, _, value in pairs}
-
-
-def _is_multiplied(start: str) -> bool:
-    """Whether a launcher around Accelerate starts it on several nodes, and changes its options for it."""
-    launcher = _ACCELERATE.search(start)
-    around = said(start[: launcher.start()]) if launcher else {}
-    return str(around.get("num_nodes", "1")) != "1"
 
 
 def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Brought, path: Path) -> dict[str, Any]:
