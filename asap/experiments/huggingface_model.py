@@ -97,16 +97,6 @@ def _period(kinds: list[Any]) -> int | None:
 _NAMED = {kind: re.compile(rf"(?:^|_)(?:{names})(?=_|$)") for kind, names in _TABLE["kinds"].items()}
 
 
-def other_kind(name: str) -> str | None:
-    """What a model is that by its name is no decoder with attention; ``None`` where its name does not say so.
-
-    Args:
-        name: as a hub or a path has it; the last part counts.
-    """
-    last = re.sub(r"[\W_]+", "_", name.rstrip("/").rpartition("/")[2].casefold())
-    return next((kind for kind, named in _NAMED.items() if named.search(last)), None)
-
-
 NO_MODEL = f"the model is not said: add model=NAME (such as llama3.1-8b), or {SHAPES}"
 _CACHED = re.compile(r"(?:^|/)models--([\w.-]+?)--([\w.-]+)(?:/|$)")
 _POINT = "___"
@@ -146,7 +136,9 @@ def read_named_model(name: str) -> tuple[Architecture, tuple[str, ...]]:
     name = f"{cached[1]}/{cached[2]}" if cached else name.replace(_POINT, ".")
     shown = plain(name, 120)
     known = find_architecture(name)
-    if known is None and (kind := other_kind(name)) is not None:
+    last = re.sub(r"[\W_]+", "_", name.rstrip("/").rpartition("/")[2].casefold())
+    kind = next((kind for kind, named in _NAMED.items() if named.search(last)), None)
+    if known is None and kind is not None:
         reason = f"the model {shown} is by its name {kind}, which is not modelled"
         raise ConfigError(reason, hint="add model=NAME if it is a decoder with attention after all")
     if known is None and (base := find_base(name)) is not None:

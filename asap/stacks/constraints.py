@@ -16,7 +16,7 @@ def constraints_of(
     known = contract_of(workload.framework)
     layers = workload.pipelined_layers or model.layers
     # DeepSpeed leaves devices beyond the KV heads without attention (runtime/engine.py, 0.19)
-    divides = table.axes.whole_kv_heads if table else known.whole_kv_heads
+    divides = table is not None and table.axes.whole_kv_heads
     return Constraints(
         devices_per_slice=devices_per_slice,
         slices=slices,

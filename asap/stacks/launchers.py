@@ -107,7 +107,10 @@ def launch_lines(
     Raises:
         PlanError: the stack cannot express the plan.
     """
-    _check_numbers(plan, stack)
+    known = contracts()[stack]
+    if field := next((each for each in _NUMBERS if getattr(plan, each) is not None and each not in known.levers), None):
+        name = "the stack" if stack == "settings" else known.title.split()[0]
+        raise PlanError(f"{name} has no setting for {field}")
     global_batch = plan.global_batch or global_batch
     if stack == "maxtext":
         overrides = to_overrides(
@@ -194,13 +197,6 @@ def settings_of(
         return to_arguments(plan, folded) if stack in ("megatron", "nemo", "bridge") else {}
     except PlanError:
         return {}
-
-
-def _check_numbers(plan: Plan, stack: Stack) -> None:
-    known = contracts()[stack]
-    if field := next((each for each in _NUMBERS if getattr(plan, each) is not None and each not in known.levers), None):
-        name = "the stack" if stack == "settings" else known.title.split()[0]
-        raise PlanError(f"{name} has no setting for {field}")
 
 
 _DECIDING = (f"{SECTION}.{OPTION}", JOINT, PYTHON, STACK, OF_YAML, PRIMUS_MODULE)

@@ -47,7 +47,6 @@ class Contract(BaseModel):
         default=None,
         description="fewer layers in the last stage: where a setting says so, or the last virtual one, too",
     )
-    whole_kv_heads: bool = Field(default=False, description="whether tensor parallelism has to divide the KV heads")
     tied_in_one_stage: bool = Field(default=False, description="whether tied embeddings have no pipeline")
     loops_over_experts: bool = Field(default=False, description="a layer's experts are computed one by one")
     moves_parameters: bool = Field(default=False, description="to the host with the optimizer, by one setting")
@@ -85,8 +84,7 @@ def words_of_trial(name: str, framework: str | None, contract: str) -> Mapping[s
 @cache
 def specs() -> Mapping[str, Spec]:
     """Every table, by the name of its folder."""
-    folders = [path.parent.name for path in sorted(FOLDER.glob(f"*/{_TABLE}"))]
-    return {name: spec(name) for name in folders if not _own_values(name).get("abstract")}
+    return {name: spec(name) for name in _folders().values() if not _own_values(name).get("abstract")}
 
 
 @cache
@@ -98,8 +96,7 @@ def spec(folder: str) -> Spec:
 @cache
 def commanded() -> tuple[Spec, ...]:
     """Tables of programs that a command starts, also those that are no stack by themselves."""
-    folders = (path.parent.name for path in sorted(FOLDER.glob(f"*/{_TABLE}")))
-    return tuple(spec(folder) for folder in folders if "command" in _values(folder))
+    return tuple(spec(folder) for folder in _folders().values() if "command" in _values(folder))
 
 
 @cache

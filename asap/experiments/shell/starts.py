@@ -191,11 +191,10 @@ def _sure(script: str) -> tuple[tuple[int, tuple[Command, ...]], ...]:
     """Places of commands that are sure to run, each with those in its quotes and itself."""
     sure = ((place, each) for place, each in enumerate(read_commands(script)) if each.certain and not each.assigns)
     runs = ((place, each) for place, each in sure if each.text.partition(" ")[0] not in _PRINTS)
-    return tuple((place, (*_within(each), each)) for place, each in runs)
-
-
-def _within(command: Command) -> tuple[Command, ...]:
-    return tuple(each for each in commands_within(command) if each.certain and not each.assigns)
+    return tuple(
+        (place, (*(one for one in commands_within(each) if one.certain and not one.assigns), each))
+        for place, each in runs
+    )
 
 
 def environment_of(command: Command) -> dict[str, str]:

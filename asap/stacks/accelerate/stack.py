@@ -109,7 +109,7 @@ def counted(settings: Settings, devices: int | None) -> dict[str, object]:
     unread = {*sizes, *(key for key in settings if key.startswith(f"{FSDP}.") and not is_fsdp(settings))}
     unread |= {_ACCUMULATION} if _MICRO_BATCH not in settings else set()
     said = {key: value for key, value in settings.items() if key not in unread}
-    if is_fsdp(settings) and _version(settings) == "2" and any(size is not None for size in sizes.values()):
+    if is_fsdp(settings) and _has_sizes(settings) and any(size is not None for size in sizes.values()):
         said |= {key: 1 if size is None else size for key, size in sizes.items()}
     if layout_of(TABLE, settings) == "hybrid":
         each = degree(settings, size_key(settings, TENSOR)) * degree(settings, size_key(settings, CONTEXT))
@@ -122,7 +122,7 @@ def counted(settings: Settings, devices: int | None) -> dict[str, object]:
 
 def refusals(settings: Settings, wanted: Mapping[str, Any]) -> Iterator[str]:
     """Why it does not run a plan beside its settings."""
-    first = is_fsdp(settings) and _version(settings) != "2"
+    first = is_fsdp(settings) and not _has_sizes(settings)
     if first and wanted["replica"] > 1 < wanted["data"] != _of_machine(settings):
         yield "version 1 of FSDP replicates over machines alone, and fsdp_version: 2 has sizes for it"
 
@@ -136,7 +136,7 @@ def written(settings: Settings, wanted: Mapping[str, Any], changed: Mapping[str,
     sizes = {size_key(settings, name) for name in (SHARD, REPLICATE, TENSOR, CONTEXT)}
     if sharded and not is_fsdp(settings):
         found = {KIND: "FSDP", **_NEW, **{key: value for key, value in found.items() if key != KIND}}
-    elif not sharded or _version(settings) != "2":
+    elif not sharded or not _has_sizes(settings):
         found = {key: value for key, value in found.items() if key not in sizes}
         found |= _of_first(settings, replica, data) if sharded else {}
     if found.get(_RECOMPUTES) == "true" and not is_fsdp({**settings, **found}):
@@ -202,11 +202,9 @@ def _option_lines(changed: Mapping[str, str], current: Settings) -> str:
     return lines_to_paste(options)
 
 
-def _version(settings: Settings) -> str:
-    said = str(settings.get(key := fsdp_key(settings, "version")) or "1")
-    if said not in ("1", "2"):
-        raise PlanError(f"{key} must be 1 or 2, not {plain(said, 40)}")
-    return said
+def _has_sizes(settings: Settings) -> bool:
+    """Whether FSDP is of version 2."""
+    return str(settings.get(fsdp_key(settings, "version"))) == "2"
 
 
 def _of_machine(settings: Settings) -> int:
