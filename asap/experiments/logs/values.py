@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import dropwhile
 from typing import Any
 
@@ -42,7 +43,12 @@ def _values(block: RawBlock) -> dict[str, Any]:
         return {name: scalar(value) for name, _, value in fields}
     if block.kind == "json":
         found = _json(text) or _evaluated(text, {})
-        return (found if isinstance(found, dict) else {}) or _leading_fields(text)
+        if isinstance(found, dict) and found:
+            return found
+        # fields of an object that the log cuts, but for the last line, which it may have cut as well
+        with suppress(ValueError, RecursionError):
+            return _json(json.dumps(from_json(text[: text.rfind("\n")], allow_partial=True)))
+        return {}
     if block.kind == "yaml":
         return _yaml(block.lines)
     return {} if _SOURCE.search(block.title) else _call(text)
@@ -105,14 +111,6 @@ def _evaluated(literal: str | ast.expr, otherwise: Any) -> Any:
         return ast.literal_eval(literal)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return otherwise
-
-
-def _leading_fields(text: str) -> dict[str, Any]:
-    """Fields of a JSON object that the log cuts, but for the last line, which it may have cut as well."""
-    try:
-        return _json(json.dumps(from_json(text[: text.rfind("\n")], allow_partial=True)))
-    except (ValueError, RecursionError):
-        return {}
 
 
 def _yaml(lines: list[str]) -> dict[str, Any]:

@@ -180,6 +180,9 @@ def _workload(
         found["gradient_precision"] = None
     if weights == found["first_moment_precision"]:
         found["first_moment_precision"] = None
+    # dense_matmul (layers/moe.py): without a factor every expert computes every token
+    said = settings.number("capacity_factor") or 0.0
+    capacity = said if said > 0 else model.experts / max(model.experts_per_token, 1)
     in_rings = _is_split(settings, "context")
     found |= {
         "sequence_length": settings.positive("max_target_length"),
@@ -188,7 +191,7 @@ def _workload(
         "pipelined_layers": pipelined,
         "zero_stage": 1 if settings.flag("shard_optimizer_over_data") else None,
         "context_parallel": settings.choice(_STRATEGY, ("all_gather", "ring")) if in_rings else None,
-        "capacity_factor": _capacity_factor(settings, model),
+        "capacity_factor": capacity if model.is_moe and not settings.flag("sparse_matmul") else None,
         "sequence_parallel": _is_split(settings, "tensor_sequence") or None,
     }
     return validated(Workload, found, str(document.path))
@@ -199,14 +202,6 @@ _STRATEGY = "context_parallel_strategy"
 
 def _is_split(settings: MaxTextSettings, axis: str) -> bool:
     return any((settings.whole(axis_key(network, axis)) or 1) != 1 for network in PER)
-
-
-def _capacity_factor(settings: MaxTextSettings, model: Architecture) -> float | None:
-    """Of MaxText's ``dense_matmul`` (layers/moe.py): without a factor every expert computes every token."""
-    if settings.flag("sparse_matmul") or not model.is_moe:
-        return None
-    factor = settings.number("capacity_factor") or 0.0
-    return factor if factor > 0 else model.experts / model.experts_per_token
 
 
 def _hyperparameters(settings: MaxTextSettings, in_yaml: bool) -> dict[str, Any]:

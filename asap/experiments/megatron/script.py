@@ -99,7 +99,9 @@ def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Exp
         raise ConfigError(reason, where=str(path), hint=_INSTEAD)
     sources = [c.text.split(maxsplit=1)[1] for c in commands if c.text.startswith(("source ", ". "))]
     sources = [source for source in sources if not _ENVIRONMENT.search(source)]
-    open_ = _open_words(run) if run else []
+    # words of the command besides the values of its options that only a run can tell: $EXTRA_ARGS
+    beside = (one.words[0 if one.name in _TABLE.switches else 1 :] for one in options(run.text)) if run else ()
+    open_ = [word for words in beside for word in words if has_substitution(word)]
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [] if run else ["starts no run itself: the arguments that it sets are read, with Megatron-LM's defaults"]
     filled = {key for key, value in run.scope.variables.items() if value is None} if run else set()
@@ -153,12 +155,6 @@ def _options_of(command: Command) -> Iterator[Option]:
         yield from (one for one in options(launcher, command.line) if _name(one) in _OF_LAUNCHER)
     if not command.text.startswith("sbatch "):
         yield from options(_LAYOUT.sub(r"\1'\2'", rest if program else command.text), command.line)
-
-
-def _open_words(command: Command) -> list[str]:
-    """Words of a command besides the values of its options that only a run can tell: ``$EXTRA_ARGS``."""
-    beside = (one.words[0 if one.name in _TABLE.switches else 1 :] for one in options(command.text))
-    return [word for words in beside for word in words if has_substitution(word)]
 
 
 def _by_line(arguments: Mapping[str, int]) -> str:

@@ -94,7 +94,9 @@ def with_given(script: str, overrides: Iterable[str], is_setting: Callable[[str]
     rest: list[str] = []
     for override in overrides:
         name, separator, value = override.partition("=")
-        if not separator or is_setting(name) or not _uses(within or script, name):
+        taken = rf"\$\{{?{name}(?!\w)|\$\(\([^)]*(?<!\w){name}(?!\w)"  # $TP, ${{TP:-8}}
+        used = _VARIABLE.fullmatch(name) and re.search(taken, within or script, re.ASCII)
+        if not separator or is_setting(name) or not used:
             rest.append(override)
         elif name in given:
             raise UsageError("is given twice", where=plain(name, 80))
@@ -107,13 +109,6 @@ def with_given(script: str, overrides: Iterable[str], is_setting: Callable[[str]
     return Given(
         f"{set_first}{'' if same_line else chr(10)}{script}", rest, tuple(f"{k}={v}" for k, v in given.items())
     )
-
-
-def _uses(script: str, name: str) -> bool:
-    """Whether a script takes the value of a variable: ``$TP``, ``${TP:-8}``."""
-    if _VARIABLE.fullmatch(name) is None:
-        return False
-    return re.search(rf"\$\{{?{name}(?!\w)|\$\(\([^)]*(?<!\w){name}(?!\w)", script, re.ASCII) is not None
 
 
 _PRINTS = ("echo", "printf")

@@ -1,4 +1,4 @@
-"""What ms-swift's arguments say besides Megatron-LM's: precision, length, models by name, how experts are split."""
+"""What ms-swift's arguments say besides Megatron-LM's: models by name, and how experts are split."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,9 +19,8 @@ from asap.stacks.megatron.stages import repeats_of as repeats_of
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings
 
-_SEQUENCE, _SPLIT = "seq_length", "experts_taken_whole"
+_SPLIT = "experts_taken_whole"
 _CONVERTED = re.compile(r"[-_.]mcore\b.*", re.IGNORECASE)
-_TYPES = {"float16": {"fp16": True}, "fp16": {"fp16": True}, "float32": {}, "fp32": {}}
 
 
 def prepared(settings: Mapping[str, Any], devices: int | None = None) -> Mapping[str, object]:
@@ -31,10 +30,6 @@ def prepared(settings: Mapping[str, Any], devices: int | None = None) -> Mapping
     if named is not None and not named.is_moe:  # a run records how experts would be split, whatever the model
         settings = {key: value for key, value in settings.items() if key != EXPERT_TENSOR}
     own = {key: value for key, value in table.defaults.items() if key not in {*settings, *core}}
-    if not {"bf16", "fp16"} & settings.keys():
-        own |= _TYPES.get(str(settings.get("torch_dtype")).casefold(), {"bf16": True})
-    length = next((settings[key] for key in table.names["lengths"] if settings.get(key)), None)
-    own |= {_SEQUENCE: length} if length is not None and _SEQUENCE not in settings else {}
     if settings.get(EXPERT_TENSOR) is None and "1" not in (str(settings.get(key, 1)) for key in (EXPERT, TENSOR)):
         own |= {EXPERT_TENSOR: 1, _SPLIT: True}
     return megatron.prepared({**settings, **own, JOINT: "_", OF_SWIFT: True}, devices)

@@ -98,6 +98,8 @@ def to_arguments(
         PlanError: Megatron-LM cannot express the plan.
     """
     of_deepspeed = is_megatron_deepspeed(current)
+    moments = {key: precision for name, key in _MOMENTS.items() if (precision := getattr(plan, name)) is not None}
+    aware = moments or ("optimizer" in plan.offload and not of_deepspeed)
     wanted: Changes = {
         TENSOR: str(plan.degree("model")),
         PIPELINE: str(plan.degree("stage")),
@@ -108,7 +110,8 @@ def to_arguments(
         **staged(plan, current, layers),
         **recomputing(plan, current, layers),
         OFFLOAD: "optimizer" in plan.offload,
-        **_training_state(plan, of_deepspeed),
+        **({PRECISION_AWARE: True, **moments} if aware else {}),
+        **({"optimizer": plan.optimizer.removesuffix("w")} if plan.optimizer else {}),
     }
     if {"parameters", "activations"} & set(plan.offload) and not of_deepspeed:
         raise PlanError("Megatron-LM offloads the optimizer only, as far as a plan can say it")
@@ -160,13 +163,6 @@ def _batch(plan: Plan, global_batch: int | None, current: Settings) -> Changes:
     each = sequences_of_a_microbatch(plan, plan.microbatches, global_batch)
     says_it = plan.global_batch or GLOBAL_BATCH in current or (MICRO_BATCH in current and plan.microbatches > 1)
     return {MICRO_BATCH: str(each), **({GLOBAL_BATCH: str(global_batch)} if says_it else {})}
-
-
-def _training_state(plan: Plan, of_deepspeed: bool) -> Changes:
-    moments = {key: precision for name, key in _MOMENTS.items() if (precision := getattr(plan, name)) is not None}
-    aware = moments or ("optimizer" in plan.offload and not of_deepspeed)
-    wanted: Changes = {PRECISION_AWARE: True, **moments} if aware else {}
-    return wanted | ({"optimizer": plan.optimizer.removesuffix("w")} if plan.optimizer else {})
 
 
 def _same(current: Settings, wanted: str | bool, key: str) -> bool:
