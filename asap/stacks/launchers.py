@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Literal, cast
@@ -240,20 +240,16 @@ def start_command(stack: Stack, line: str, said: str | None, sources: Iterable[s
             hint="add the line to the command that starts it",
         )
     if stack == "torchtitan":
-        options = " ".join(f"--{key} {shlex.quote(value)}" for key, value in _of_toml(line))
+        import tomlkit
+
+        sections = tomlkit.parse(line).unwrap().items()
+        pairs = ((f"{section}.{key}", str(value)) for section, said in sections for key, value in said.items())
+        options = " ".join(f"--{key} {shlex.quote(value)}" for key, value in pairs)
     else:
         options = paste_line(yaml.safe_load(line)) if ": " in line else line
     return known.command.format(
         file=shlex.quote(PurePath(files[0]).name), options=" ".join(options.split()), gpus=gpus, nodes=nodes
     )
-
-
-def _of_toml(text: str) -> Iterator[tuple[str, str]]:
-    """Settings of TOML by dotted key."""
-    import tomlkit
-
-    for table, entries in tomlkit.parse(text).unwrap().items():
-        yield from ((f"{table}.{key}", str(value)) for key, value in entries.items())
 
 
 def _with_options(command: str, line: str) -> str | None:

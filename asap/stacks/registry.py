@@ -99,12 +99,6 @@ def commanded() -> tuple[Spec, ...]:
     return tuple(spec(folder) for folder in _folders().values() if "command" in _values(folder))
 
 
-@cache
-def of_toml() -> Spec:
-    """The table of the stack that is configured by TOML."""
-    return next(one for one in specs().values() if one.form == "toml")
-
-
 def capture_of(folder: str) -> str:
     """How a run by the table in a folder is profiled, also by one that others extend; empty where it is not said."""
     return str(_values(folder).get("capture", "")) if (FOLDER / folder / _TABLE).exists() else ""

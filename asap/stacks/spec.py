@@ -212,7 +212,7 @@ class Spec(Part):
     @field_validator("unmodelled", mode="before")
     @classmethod
     def _all_off(cls, value: Any) -> Any:
-        return all_off(value)
+        return {why: dict.fromkeys(keys, False) if isinstance(keys, list) else keys for why, keys in value.items()}
 
     @model_validator(mode="before")
     @classmethod
@@ -233,15 +233,6 @@ class Spec(Part):
             frozenset(_keys(self.model_dump(exclude={"files", "command", "unmodelled", "rules_out", "rules", "means"})))
             | named
         )
-
-    def section_of(self, name: str, default: str = "") -> str:
-        """The section of a file that a name stands in."""
-        return next((section for section, names in self.sections.items() if name in names), default)
-
-
-def all_off(listed: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by what they are likely to bring; of those that are only listed a prediction takes all as off."""
-    return {likely: dict.fromkeys(keys, False) if isinstance(keys, list) else keys for likely, keys in listed.items()}
 
 
 def matches(names: tuple[str, ...], key: str) -> bool:

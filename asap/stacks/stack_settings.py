@@ -129,13 +129,6 @@ class StackSettings(Mapping[str, Any]):
             raise self.wrong(key, "a word")
         return str(value) if value not in (None, "") else None
 
-    def choice(self, key: str, choices: tuple[str, ...], default: str | None = None) -> str | None:
-        """One of some words; raises like :meth:`count`."""
-        word = self.text(key, default)
-        if word is not None and word not in choices:
-            raise self.wrong(key, f"one of {', '.join(choices)}")
-        return word
-
     def words(self, key: str) -> tuple[str, ...]:
         """Several words, of a list or a text: ``a b``, ``a,b``, ``["a", "b"]``."""
         value = self.get(key, ())

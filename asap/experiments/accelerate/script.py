@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError, UnreadError
+from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.accelerate.arguments import KINDS, of_command, said, settled
 from asap.experiments.accelerate.program import Program, read_program
@@ -85,7 +86,10 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
         if _STRATEGY in start.environment:
             hint = f"say the strategy by --{OPTION} instead of it"
             raise UnreadError(f"sets {_STRATEGY}, which is not read", where=start.where, hint=hint)
-        configuration = _of_torchrun(known)
+        each, machines = (digits(str(known.get(name, one))) for name, one in (("nproc_per_node", ""), ("nnodes", "1")))
+        configuration = {}
+        if each and machines:
+            configuration = {accelerate.PROCESSES: each * machines, accelerate.MACHINES: machines}
     check_arguments({key: value for key, value in _assigned(strays).items() if key in METHODS}, path)
     settings = {key: value for key, value in configuration.items() if not has_substitution(str(value))}
     defaults = defaults_of(program) or defaults_under(arguments, program)
@@ -142,14 +146,6 @@ def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Br
             raise ConfigError("starts Accelerate without naming its configuration", where=str(path), hint=hint)
         return {accelerate.KIND: "MULTI_GPU"}
     return dotted(named_document("starts Accelerate with", named, path, "lay it beside the script", files).values)
-
-
-def _of_torchrun(known: Mapping[str, Any]) -> dict[str, Any]:
-    """The processes that torchrun starts, where it says them."""
-    each, machines = str(known.get("nproc_per_node", "")), str(known.get("nnodes", "1"))
-    if not (each.isdecimal() and machines.isdecimal()):
-        return {}
-    return {accelerate.PROCESSES: int(each) * int(machines), accelerate.MACHINES: int(machines)}
 
 
 _CONFIG = ("deepspeed_config", "deepspeed")

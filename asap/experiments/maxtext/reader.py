@@ -190,7 +190,7 @@ def _workload(
         "framework": TABLE.framework,
         "pipelined_layers": pipelined,
         "zero_stage": 1 if settings.flag("shard_optimizer_over_data") else None,
-        "context_parallel": settings.choice(_STRATEGY, ("all_gather", "ring")) if in_rings else None,
+        "context_parallel": settings.text(_STRATEGY) if in_rings else None,
         "capacity_factor": capacity if model.is_moe and not settings.flag("sparse_matmul") else None,
         "sequence_parallel": _is_split(settings, "tensor_sequence") or None,
     }

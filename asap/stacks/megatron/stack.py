@@ -113,7 +113,8 @@ def hydra_overrides(arguments: Mapping[str, str | bool], stack: str, current: Se
         name = _VIRTUAL_SIZE if key in _OF_STAGES else own.get(key, key)
         text = "null" if value is None else str(value).lower() if isinstance(value, bool) else value
         known = not of_nemo or not current or not {key, name, name.partition(".")[0]}.isdisjoint(current)
-        terms.append(f"{'' if known else _FORCED}{table.section_of(key, core)}.{name}={text}")
+        section = next((section for section, names in table.sections.items() if key in names), core)
+        terms.append(f"{'' if known else _FORCED}{section}.{name}={text}")
     return " ".join(terms)
 
 
