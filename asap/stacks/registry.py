@@ -265,5 +265,6 @@ def instead_of_script(text: str, path: Path) -> str:
     started = (one.prints for one in specs().values() if one.command and re.search(one.command.program, text))
     prints = known or next(started, "")
     log = f"give the log of the run ({prints})" if prints else "give the log of the run"
-    by_suffix = {".py": "python", ".fish": "fish"}.get(path.suffix, "bash")
-    return f"{log}, or asap resolve -- {'make -f' if is_makefile(path) else by_suffix} {shlex.quote(str(path))}"
+    is_makefile = path.suffix == ".mk" or path.name.casefold() in ("makefile", "gnumakefile")
+    runs = "make -f" if is_makefile else {".py": "python", ".fish": "fish"}.get(path.suffix, "bash")
+    return f"{log}, or asap resolve -- {runs} {shlex.quote(str(path))}"
