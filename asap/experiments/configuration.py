@@ -55,9 +55,12 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
     """
     overrides = tuple(overrides)
     try:
-        found = with_vocabulary(_under_environment(_read(path, overrides, experiment)))
+        found = with_vocabulary(_read(path, overrides, experiment))
     except UnreadError as error:
         raise _with_way_out(error, path) from error
+    if found.environment.get(_BLOCKING) == "1":
+        workload = found.workload.model_copy(update={"launch_blocking": True})
+        found = found.knowing(workload=workload, provenance={"workload.launch_blocking": _BLOCKING})
     if path is not None and (is_script(path) or overrides):
         found = found.model_copy(update={"provenance": {**found.provenance, OPTIONS: path.name}})
     also = (*note_on_attention(found.hyperparameters), *note_on_paged(found.hyperparameters))
@@ -130,14 +133,6 @@ def _with_way_out(error: UnreadError, path: Path | None) -> UnreadError:
     )
 
 
-def _under_environment(experiment: Experiment) -> Experiment:
-    """The run as variables of its environment make it."""
-    if experiment.environment.get(_BLOCKING) != "1":
-        return experiment
-    workload = experiment.workload.model_copy(update={"launch_blocking": True})
-    return experiment.knowing(workload=workload, provenance={"workload.launch_blocking": _BLOCKING})
-
-
 def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
     if path is None:
         maxtext, fields = split_overrides(overrides, is_override)
@@ -198,7 +193,9 @@ def _is_maxtext(document: Document) -> bool:
     keys = document.values.keys()
     if "schema" in keys or any(key in keys for key in _HUGGING_FACE):
         return False
-    settings = {key for key, value in document.values.items() if key in _SECTIONS or not _has_sections(value)}
+    listed = {key: value if isinstance(value, list) else [value] for key, value in document.values.items()}
+    sections = {key for key, values in listed.items() if any(isinstance(each, dict) for each in values)}
+    settings = keys - (sections - _SECTIONS)
     fields = keys & FIELDS
     ours = 0 if fields == _ANYONES and keys != _ANYONES else len(fields)
     theirs = len(settings & (known_keys() | {"base_config"}))
@@ -210,11 +207,6 @@ def _is_maxtext(document: Document) -> bool:
         reason = f"is no configuration of a stack that is read: it has {names}"
         raise UnreadError(reason, where=str(document.path), hint=_READ)
     return theirs >= ours
-
-
-def _has_sections(value: Any) -> bool:
-    """Whether a value is a mapping, or a list of mappings."""
-    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
 
 
 def _without(values: Mapping[str, Any], overridden: Collection[str], prefix: str = "") -> dict[str, Any]:

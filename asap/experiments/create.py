@@ -197,7 +197,8 @@ def amend(experiment: Experiment, said: Statement) -> Experiment:
     try:
         return _state_rest(_state_hardware(experiment, said), said)
     except TokensUnknownError:
-        if not _says_nothing(experiment):
+        known = experiment.model or experiment.workload.framework or experiment.profile_path
+        if known is not None:  # it is read what runs
             raise
         return amend(experiment, replace(said, step_time=None))
 
@@ -222,7 +223,9 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
         experiment = _with(experiment, plan=whole, notes=still_open(experiment.notes, ["plan"]))
         if note := data_note(said.plan, before.degree("replica") if before else 1):
             experiment = experiment.knowing(note)
-    if said.global_batch is not None and _keeps_micro_batch(said):
+    over = said.over_record and said.plan is not None
+    open_ = over and "microbatches" not in Plan.parse(said.plan or "").model_fields_set
+    if said.global_batch is not None and (said.plan is None or open_):
         experiment = experiment.model_copy(update={"plan": plan_under_batch(experiment, said.global_batch)})
     workload = {k: v for k in ("global_batch", "sequence_length") if (v := getattr(said, k)) is not None}
     if workload:
@@ -253,11 +256,6 @@ def _without_other_step(experiment: Experiment, workload: Mapping[str, int]) -> 
     return experiment.model_copy(update={"measured": None, "observed": None, "notes": (note, *experiment.notes)})
 
 
-def _says_nothing(experiment: Experiment) -> bool:
-    """Whether it is not yet read what runs."""
-    return experiment.model is None and experiment.workload.framework is None and experiment.profile_path is None
-
-
 def _tokens_per_device(experiment: Experiment) -> float | None:
     """Of a step; ``None`` where batch, length or devices are not known."""
     tokens = experiment.workload.tokens
@@ -273,13 +271,6 @@ def _state_network(experiment: Experiment, text: str) -> Experiment:
     chip = resolve_reference(reference).slice.chip if reference.devices else found.chip
     rate = read_network(text, chip)
     return _with(experiment, hardware=experiment.hardware.model_copy(update={"network": rate}))
-
-
-def _keeps_micro_batch(said: Statement) -> bool:
-    """Whether another batch changes the number of microbatches, as no plan says it."""
-    if said.plan is None:
-        return True
-    return said.over_record and "microbatches" not in Plan.parse(said.plan).model_fields_set
 
 
 def _plan(text: str, experiment: Experiment) -> Plan:

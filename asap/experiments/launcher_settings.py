@@ -17,8 +17,8 @@ from asap.experiments.files.documents import Document
 from asap.experiments.logs.values import scalar
 from asap.experiments.tables.reader import read_table
 from asap.stacks.registry import STACK, folder_of, irrelevant, specs, table_of
-from asap.stacks.spec import Spec, Word
 from asap.stacks.trainer.arguments import AUTO, SECTION, TRAINER_MICRO_BATCH
+from asap.stacks.words import Word
 
 _OURS, _SECTION = "asap.", f"{SECTION}."
 _MISSPELT = 0.94
@@ -56,7 +56,7 @@ def _of_releases(experiment: Experiment, found: set[str]) -> str | None:
 def _keys(experiment: Experiment) -> tuple[set[str], set[str]]:
     """Settings on record whose value is said, and all that its launcher has."""
     table, said = table_of(experiment.workload.framework), experiment.hyperparameters
-    known = {*table.words(), *irrelevant(folder_of(table))} if table is not None else set[str]()
+    known = {*table.words, *irrelevant(folder_of(table))} if table is not None else set[str]()
     place = _SECTION if any(key.startswith(_SECTION) for key in said) else ""
     if place or TRAINER_MICRO_BATCH in said or (table is not None and table.contract == "deepspeed"):
         known |= {f"{place}{key}" for key in (*ARGUMENTS, *irrelevant("trainer"))}
@@ -103,7 +103,8 @@ def _read(experiment: Experiment, said: Mapping[str, Any]) -> Experiment:
 
 
 def _by_stack(experiment: Experiment, said: Mapping[str, Any]) -> Experiment:
-    path, table = Path("settings on record"), _table(experiment)
+    path, named = Path("settings on record"), experiment.hyperparameters.get(STACK)
+    table = next((one for one in specs().values() if one.name == named), None)
     alone = Experiment(id=experiment.id, hardware=experiment.hardware, model=experiment.model)
     arguments = {key: key.removeprefix(_SECTION) for key in said if key.startswith(_SECTION)}
     of_yaml = not arguments
@@ -118,8 +119,3 @@ def _by_stack(experiment: Experiment, said: Mapping[str, Any]) -> Experiment:
     if table is not None:
         return read_table(table, said, path, (), alone)
     return read_settings(Document(path, dict(said), {}), (), alone)
-
-
-def _table(experiment: Experiment) -> Spec | None:
-    said = experiment.hyperparameters.get(STACK)
-    return next((one for one in specs().values() if one.name == said), None)

@@ -34,7 +34,7 @@ from asap.experiments.tables import reader as tables
 from asap.experiments.tables import script as table_script
 from asap.stacks.launchers import COMMAND
 from asap.stacks.megatron.sections import dialect
-from asap.stacks.registry import OF_YAML, of_toml, spec
+from asap.stacks.registry import OF_YAML, spec, specs
 from asap.stacks.spec import Spec
 
 _TOML, _GIN = ".toml", ".gin"
@@ -83,7 +83,7 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     if path.suffix == _TOML:
         values = parse_toml(read_text(path), str(path))
         refuse_mapping("configuration", values, path)
-        table = of_toml()
+        table = next(one for one in specs().values() if one.form == "toml")
         if values.keys().isdisjoint(table.files.own):
             sections = plain(", ".join(values), 80) or "nothing"
             raise ConfigError(f"is not a {table.name} configuration: it has {sections}", where=str(path))

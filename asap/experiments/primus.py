@@ -17,7 +17,6 @@ from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.tables import reader as tables
 from asap.stacks.registry import FOLDER, merged, spec
-from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import dotted
 from asap.stacks.writing import PRIMUS_MODULE
 
@@ -76,7 +75,8 @@ def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str],
         raise UnreadError(reason, where=str(path), hint=f"read are {', '.join(_PRESETS)}")
     if not isinstance(written, dict):
         raise ConfigError(f"overrides of {plain(name, 40)} must be a mapping", where=str(path))
-    table, preset = spec("primus"), _catalogued(str(module.get("model") or ""))
+    table, preset = spec("primus"), str(module.get("model") or "").removesuffix(".yaml").removesuffix("-fp8")
+    preset = _VERSION.sub(r"\1.\2-", preset.replace("_", "-").lower())  # llama31_8b.yaml → llama3.1-8b
     said = merged(_PRESETS[framework], with_defaults(written))
     said |= {"stage": "sft"} if str(module.get("config")).startswith("sft") else {}
     said = {key: value for key, value in said.items() if key not in table.names["own"]}
@@ -92,7 +92,11 @@ def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str],
     found = found.knowing(hyperparameters={PRIMUS_MODULE: name})
     if found.model is not None and found.model.name is None and preset:
         found = found.model_copy(update={"model": found.model.model_copy(update={"name": plain(preset, 80)})})
-    return found.knowing(*_notes_on(spec(framework), written))
+    decided = {key: with_defaults(text) for key, text in dotted(written).items() if "${" in str(text)}
+    decided = {key: one for key, one in decided.items() if key in spec(framework).words and "${" not in str(one)}
+    taken = ", ".join(f"{key}={value}" for key, value in decided.items())
+    note = plain(f"set by variables of the environment, taken as their defaults: {taken}", 300)
+    return found.knowing(*([note] if taken else []))
 
 
 def _trainer(values: Mapping[str, Any], where: str) -> tuple[str, dict[str, Any]]:
@@ -101,17 +105,3 @@ def _trainer(values: Mapping[str, Any], where: str) -> tuple[str, dict[str, Any]
     if found is None:
         raise ConfigError(f"has no module {' or '.join(names)}", where=where)
     return found, with_defaults(modules[found]) | {"overrides": modules[found].get("overrides")}
-
-
-def _catalogued(preset: str) -> str:
-    """``llama3.1_8B.yaml``, ``llama31_8b.yaml`` → ``llama3.1-8b``."""
-    name = preset.removesuffix(".yaml").removesuffix("-fp8").replace("_", "-").lower()
-    return _VERSION.sub(r"\1.\2-", name)
-
-
-def _notes_on(table: Spec, written: dict[str, Any]) -> tuple[str, ...]:
-    """That variables of the environment decide."""
-    said = {key: with_defaults(text) for key, text in dotted(written).items() if "${" in str(text)}
-    decided = {key: value for key, value in said.items() if key in table.words() and "${" not in str(value)}
-    taken = ", ".join(f"{key}={value}" for key, value in decided.items())
-    return (plain(f"set by variables of the environment, taken as their defaults: {taken}", 300),) if taken else ()

@@ -72,11 +72,7 @@ def gpus_of_a_process(command: Command) -> int | None:
 def with_processes_of(start: Start, experiment: Experiment) -> Experiment:
     """``experiment`` with the processes of a start: those of the command in quotes, else of the one around it."""
     command = start.command if processes_of(start.command) else start.outer
-    return with_nodes_of(command, with_devices(processes_of(command), experiment))
-
-
-def with_nodes_of(command: Command, experiment: Experiment) -> Experiment:
-    """``experiment`` with the GPUs of a node, where a command says how many of several nodes it uses."""
+    experiment = with_devices(processes_of(command), experiment)
     said = {option.name: option.words[0] for option in options(command.text) if option.words}
     found = environment_of(command)
     each = said.get("nproc_per_node") or said.get("num_gpus") or found.get("NPROC_PER_NODE")

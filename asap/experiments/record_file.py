@@ -93,7 +93,8 @@ def _with_fields(experiment: Experiment, values: Mapping[str, Any], place: Calla
             raise _unknown(key, FIELDS, place(key))
         if value is None or value in ({}, []):
             continue
-        provenance |= dict.fromkeys(_leaves(key, value), Path(place(key)).name)
+        inner = [f"{key}.{name}" for name in value if value[name] is not None] if isinstance(value, dict) else []
+        provenance |= dict.fromkeys(inner or [key], Path(place(key)).name)
         try:
             update[key], more = _value(key, value, experiment, place(key))
         except ValidationError as error:
@@ -109,15 +110,11 @@ def _with_fields(experiment: Experiment, values: Mapping[str, Any], place: Calla
     return found.model_copy(update={"notes": (*open_, *notes), "provenance": provenance})
 
 
-def _leaves(key: str, value: Any) -> list[str]:
-    inner = [name for name in value if value[name] is not None] if isinstance(value, dict) else []
-    return [f"{key}.{name}" for name in inner] or [key]
-
-
 def _value(key: str, value: Any, experiment: Experiment, place: str) -> tuple[Any, tuple[str, ...]]:
     with blamed_on(place):
         if key == "plan":
-            return _plan(value, experiment.plan, place), ()
+            said = isinstance(value, str)
+            return Plan.parse(value) if said else _merged(Plan, experiment.plan or Plan(), value, place), ()
         if key == "model":
             return _model(value, experiment.model, place), ()
         if key == "workload":
@@ -125,10 +122,6 @@ def _value(key: str, value: Any, experiment: Experiment, place: str) -> tuple[An
         if key == "hardware":
             return _hardware(value, experiment.hardware, place)
     return value, ()
-
-
-def _plan(value: Any, current: Plan | None, place: str) -> Plan:
-    return Plan.parse(value) if isinstance(value, str) else _merged(Plan, current or Plan(), value, place)
 
 
 def _model(value: Any, current: Architecture | None, place: str) -> Architecture:

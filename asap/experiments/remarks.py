@@ -229,7 +229,11 @@ def variants_of_attention(settings: Mapping[str, object]) -> tuple[str, ...]:
         if named := next((one for one in sections if _names_variant(one) or _MIXERS.fullmatch(one)), None):
             found[named] = None
         elif (
-            isinstance(value, str) and sections[-1] not in _TAKEN and _KIND.search(sections[-1]) and _is_variant(value)
+            isinstance(value, str)
+            and sections[-1] not in _TAKEN
+            and _KIND.search(sections[-1])
+            and (words := [word for word in re.split(r"[\W_]+", value.casefold()) if word])
+            and not any(map(_is_plain, words))
         ):
             found[f"{sections[-1]}={plain(value, 40)}"] = None
     return tuple(plain(one, 80) for one in found)
@@ -249,11 +253,6 @@ def _names_variant(name: str) -> bool:
     if words[-1] not in _ATTENTION:
         return False
     return any(not _is_plain(word) for word in words[:-1])
-
-
-def _is_variant(value: str) -> bool:
-    words = [word for word in re.split(r"[\W_]+", value.casefold()) if word]
-    return bool(words) and not any(_is_plain(word) for word in words)
 
 
 def _is_plain(word: str) -> bool:

@@ -13,17 +13,19 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.experiments.accelerate.arguments import is_setting as is_argument
 from asap.experiments.accelerate.arguments import mapping_of, settled, split_overrides, with_file
+from asap.experiments.accelerate.arguments import said as options_said
 from asap.experiments.accelerate.program import DEEPSPEED, PRESETS, Program, read_program
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought
 from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices
-from asap.experiments.shell import Command, Start, options
+from asap.experiments.shell import Command, Start
 from asap.experiments.tables.reader import read_table
 from asap.experiments.training_program import refuse
 from asap.stacks.accelerate.stack import CONTEXT, KIND, OPTION, SIZES
 from asap.stacks.deepspeed.stack import IN_FILE, SEQUENCE
 from asap.stacks.megatron.degrees import TENSOR
 from asap.stacks.registry import spec
+from asap.stacks.rules import meant
 from asap.stacks.stack_settings import StackSettings, overriding
 from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
@@ -32,13 +34,10 @@ _TUNERS = _TABLE.refused[0].keys
 """What is trained, as versions 4, 3 and 2 call it."""
 _OWN = frozenset((*_TABLE.by_code, *_TABLE.renamed))
 _FSDP = "fsdp_config"
-_FILES = (DEEPSPEED, OPTION)
-"""Arguments that may name a file, of which the end of the path is enough."""
 _OF_ADAPTERS = ("lora_rank",)
 """Recorded of any run; what is trained is said by name."""
 _BATCH = 16
 """Sequences that a step has at least, where accumulation is not said."""
-_HALF = {"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16"}
 _UNSAID_TYPE = "torch_dtype is not said, and taken as bf16: the model's config.json decides it"
 
 
@@ -74,9 +73,9 @@ def read_trainer(
             not there.
         UsageError: an override is not ``key=value``.
     """
-    own, more, rest = split_overrides(overrides)
+    _, more, _ = split_overrides(overrides := tuple(overrides))
     stated = {_TABLE.renamed.get(key, key): value for key, value in {**said, **more}.items() if value is not None}
-    known = settled(stated) | {key: stated[key] for key in _FILES if str(stated.get(key)).endswith(".json")}
+    known = settled(stated)
     unsaid = {key: str(value) for key, value in stated.items() if key not in known}
     arguments = StackSettings(_with_defaults(known, unsaid, experiment), str(path))
     check_trains_decoder(arguments, "lora")
@@ -88,8 +87,8 @@ def read_trainer(
         stated |= _of_fsdp(stated, path, brought or {})
         shared = stated.pop(SEQUENCE, 1)  # GPUs that share a sequence are context parallelism
         launched = {f"{SIZES}.{SIZES}_{CONTEXT}": shared} if str(shared) != "1" else {}
-    left = [*rest, *(f"{key}={value}" for key, value in own.items())]
-    read = read_program(Program(path, stated, launched, unsaid, brought or {}), left, experiment)
+    rest = [text for text in overrides if text.partition("=")[0] not in more]
+    read = read_program(Program(path, stated | unsaid, launched, brought or {}), rest, experiment)
     if read.workload.context_parallel is not None:
         read = read.knowing(workload=read.workload.model_copy(update={"context_parallel": "ulysses"}))
     return read if {"torch_dtype", "dtype"} & said.keys() else read.knowing(_UNSAID_TYPE)
@@ -107,11 +106,8 @@ def _of_fsdp(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[st
 
 def _with_defaults(stated: Mapping[str, Any], unsaid: Mapping[str, str], experiment: Experiment) -> dict[str, Any]:
     """Arguments with ms-swift's defaults; mixed precision goes by the type that the model is loaded as."""
-    loaded = str(stated.get("torch_dtype", "bf16")).casefold()
     defaults = {key: _TABLE.defaults[key] for key in (TRAINER_MICRO_BATCH, RECOMPUTE) if key not in unsaid}
-    if not {"bf16", "fp16"} & stated.keys():
-        defaults[_HALF.get(loaded, "bf16")] = loaded in _HALF or loaded == "auto"
-    whole = {**defaults, **stated}
+    whole = {**defaults, **stated, **meant(_TABLE.means, stated)}
     devices, each = experiment.hardware.devices, str(whole.get(TRAINER_MICRO_BATCH, ""))
     if TRAINER_ACCUMULATION not in {*whole, *unsaid} and devices and each.isdecimal() and int(each):
         whole[TRAINER_ACCUMULATION] = max(1, math.ceil(_BATCH / int(each) / devices))
@@ -123,12 +119,11 @@ _PROGRAM = re.compile(
     r"\bswift[/.]cli[/.](?P<tool>_megatron[/.])?(?P<task>sft|pt|rlhf)(?:\.py)?\s(?P<said>.*)", re.DOTALL
 )
 _MEGATRON = ("megatron", "_megatron")
-_MANY = ("recompute_modules", "freeze_parameters")
 
 
 def is_setting(key: str) -> bool:
     """Whether an override is one of the arguments, or of DeepSpeed's settings."""
-    return is_argument(key) or key.startswith("--") or key in _OWN | spec("megatron-swift").words()
+    return is_argument(key) or key.startswith("--") or key in _OWN | spec("megatron-swift").words
 
 
 def starts(command: Command) -> bool:
@@ -153,7 +148,7 @@ def read_swift_script(start: Start, overrides: Iterable[str], experiment: Experi
         reason = f"splits the model layer by layer over {each} GPUs of each process, which is not modelled"
         hint = "add NPROC_PER_NODE=… to the command where each GPU has a process of its own"
         raise ConfigError(reason, where=start.where, hint=hint)
-    said = with_file(_arguments(found["said"]) | start.undecided, start.path, start.files)
+    said = with_file(options_said(found["said"]) | start.undecided, start.path, start.files)
     experiment = with_devices(processes_of(command), experiment)
     if by_megatron:
         return _read_megatron(said, start.path, overrides, experiment)
@@ -172,14 +167,6 @@ def _on_preferences(reason: str, where: str) -> ConfigError:
 def _start(command: Command) -> re.Match[str] | None:
     found = _COMMAND.search(command.text) or _PROGRAM.search(command.text)
     return found if found is not None and "--" in found["said"] else None
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    """Arguments by name: a word, several words of those that take several, or true of a switch."""
-    return {
-        option.name: list(option.words) if option.name in _MANY else option.words[0] if option.words else True
-        for option in options(text)
-    }
 
 
 _VERSION, _PROCESSES = "swift_version", "global_world_size"

@@ -10,6 +10,7 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.shell import has_substitution
 from asap.stacks.registry import spec
+from asap.stacks.rules import are_said
 from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import StackSettings
 
@@ -65,7 +66,10 @@ _IN_PART, _ALL = "training a part of the parameters", "give a run that trains al
 def refuse(table: Spec, settings: StackSettings) -> None:
     """Raise ConfigError where settings are those that a table refuses."""
     for refusal in table.refused:
-        if (key := next((key for key in settings if refusal.forbids(key, settings[key])), None)) is not None:
+        forbidden = (key for key in settings if refusal.forbids(key, settings[key]))
+        if (key := next(forbidden, None)) is not None and are_said(refusal.when, settings):
+            if refusal.must:
+                raise settings.wrong(key, refusal.must)
             reason = f"{refusal.reason}, which is not modelled"
             raise _refusal(key, settings[key], reason, settings.where(key), refusal.hint)
 

@@ -64,7 +64,6 @@ def _with_yaml(said: str, started: Start) -> Document | None:
     named = next((below for word in words(said) if (below := below_variable(word)).endswith(_YAML)), "$")
     if has_substitution(named):
         return None
-    started.check_made(named)
     if (found := find_named(named, started.path, started.files)) is None:
         return None
     document = found.document()

@@ -7,7 +7,7 @@ from asap.levers.lever import Run, Trial
 from asap.plans import Remat
 from asap.plans.remat import RecomputedModules, recomputes_layers
 from asap.stacks.megatron.releases import lacks
-from asap.stacks.megatron.requirements import has_attention_dropout
+from asap.stacks.megatron.stages import has_attention_dropout
 
 _GRAPHS = "cuda_graph_impl"
 _BESIDE_GRAPHS = frozenset(("layernorm", "moe_act"))

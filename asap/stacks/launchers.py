@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Literal, cast
@@ -21,7 +21,7 @@ from asap.stacks.maxtext.rematerialisation import as_written
 from asap.stacks.megatron.degrees import to_arguments
 from asap.stacks.megatron.releases import JOINT
 from asap.stacks.registry import OF_YAML, STACK, Contract, by_framework, contracts, spec_of
-from asap.stacks.torchtitan.lines import PYTHON
+from asap.stacks.torchtitan.stack import PYTHON
 from asap.stacks.torchtitan.stages import SEQUENCE, SHARD
 from asap.stacks.trainer.arguments import SECTION
 from asap.stacks.writing import PRIMUS_MODULE, is_of_primus, lines_of_primus, lines_to_paste, to_settings, yaml_lines
@@ -107,7 +107,10 @@ def launch_lines(
     Raises:
         PlanError: the stack cannot express the plan.
     """
-    _check_numbers(plan, stack)
+    known = contracts()[stack]
+    if field := next((each for each in _NUMBERS if getattr(plan, each) is not None and each not in known.levers), None):
+        name = "the stack" if stack == "settings" else known.title.split()[0]
+        raise PlanError(f"{name} has no setting for {field}")
     global_batch = plan.global_batch or global_batch
     if stack == "maxtext":
         overrides = to_overrides(
@@ -196,13 +199,6 @@ def settings_of(
         return {}
 
 
-def _check_numbers(plan: Plan, stack: Stack) -> None:
-    known = contracts()[stack]
-    if field := next((each for each in _NUMBERS if getattr(plan, each) is not None and each not in known.levers), None):
-        name = "the stack" if stack == "settings" else known.title.split()[0]
-        raise PlanError(f"{name} has no setting for {field}")
-
-
 _DECIDING = (f"{SECTION}.{OPTION}", JOINT, PYTHON, STACK, OF_YAML, PRIMUS_MODULE)
 
 
@@ -244,20 +240,16 @@ def start_command(stack: Stack, line: str, said: str | None, sources: Iterable[s
             hint="add the line to the command that starts it",
         )
     if stack == "torchtitan":
-        options = " ".join(f"--{key} {shlex.quote(value)}" for key, value in _of_toml(line))
+        import tomlkit
+
+        sections = tomlkit.parse(line).unwrap().items()
+        pairs = ((f"{section}.{key}", str(value)) for section, said in sections for key, value in said.items())
+        options = " ".join(f"--{key} {shlex.quote(value)}" for key, value in pairs)
     else:
         options = paste_line(yaml.safe_load(line)) if ": " in line else line
     return known.command.format(
         file=shlex.quote(PurePath(files[0]).name), options=" ".join(options.split()), gpus=gpus, nodes=nodes
     )
-
-
-def _of_toml(text: str) -> Iterator[tuple[str, str]]:
-    """Settings of TOML by dotted key."""
-    import tomlkit
-
-    for table, entries in tomlkit.parse(text).unwrap().items():
-        yield from ((f"{table}.{key}", str(value)) for key, value in entries.items())
 
 
 def _with_options(command: str, line: str) -> str | None:

@@ -9,9 +9,10 @@ from asap.core.text import plain
 from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree, expert_axis, groups_of
 from asap.plans.plan import Mesh, Plan, Remat
 from asap.plans.remat import Offload
-from asap.stacks.registry import code, folder_of
-from asap.stacks.spec import Layout, Meaning, Spec, Word
+from asap.stacks.registry import hook
+from asap.stacks.spec import Layout, Spec
 from asap.stacks.spec import Offload as OffloadWords
+from asap.stacks.words import Meaning, Word
 
 Settings = Mapping[str, object]
 INNER = ("seq", "model", "stage")
@@ -34,15 +35,12 @@ def from_settings(
         PlanError: the degrees do not divide the devices, or a word has no meaning.
         InexpressiblePlanError: a plan cannot say the layout, or the settings leave it open.
     """
-    own, said = code(folder_of(spec)), spec.with_defaults(_counted(spec, settings, devices))
-    if own is not None and hasattr(own, "plan_of"):
-        if devices is None:
-            raise InexpressiblePlanError(DEVICES_UNKNOWN)
-        return own.plan_of(said, devices, layers)
+    said = spec.with_defaults(_counted(spec, settings, devices))
     inner = {axis: axis_degree(spec, said, axis) for axis in INNER}
     experts = axis_degree(spec, said, "expert")
     groups = _groups(spec, said, devices, inner, 1 if spec.axes.folded else experts)
-    over = _copies_over_slices(spec, said, slices)
+    of_slices = _key(spec, said, "slices")
+    over = slices if of_slices is None or is_rest(spec, said, of_slices) else degree(said, of_slices)
     replica, data = _copies_and_shards(spec, said, groups // over)
     if experts > 1 and spec.axes.folded:
         split = axis_degree(spec, said, "expert_tensor")
@@ -51,13 +49,15 @@ def from_settings(
     shared, rest = divmod(slices, over)
     if rest or data % shared:
         raise PlanError(f"{slices} slices are not a multiple of {_key(spec, said, 'slices')}={over}")
+    repeats_of, remat_of = hook(spec, "repeats_of"), hook(spec, "remat_of")
+    repeats = repeats_of(said, inner["stage"], layers) if repeats_of else 1
     found = Plan(
         ici=Mesh(replica=replica, data=data // shared, expert=experts, **inner),
         dcn=Mesh(replica=over, data=shared),
         microbatches=_microbatches(spec, said, replica * over * data * experts, inner["stage"]),
-        pipeline_repeats=own.repeats_of(said, inner["stage"], layers) if own and hasattr(own, "repeats_of") else 1,
-        remat=own.remat_of(said) if own and hasattr(own, "remat_of") else _recomputation(spec, said),
-        offload=_offload(spec, said),
+        pipeline_repeats=repeats,
+        remat=remat_of(said, layers, inner["stage"] * repeats) if remat_of else _recomputation(spec, said),
+        offload=offloaded(spec, said),
     )
     if devices is not None and not spec.axes.whole and found.devices != devices:
         raise PlanError(f"degrees of {found.devices} devices, where there are {devices}")
@@ -67,9 +67,7 @@ def from_settings(
 def global_batch_of(spec: Spec, settings: Settings, plan: Plan | None, sequence: int | None = None) -> int | None:
     """Sequences in a step; ``None`` where settings and plan do not say it. Raises like :func:`from_settings`."""
     counted = _counted(spec, settings, plan.devices) if plan else settings
-    own, said = code(folder_of(spec)), spec.with_defaults(counted)
-    if own is not None and hasattr(own, "global_batch"):
-        return own.global_batch(said, plan)
+    said = spec.with_defaults(counted)
     whole = _count(spec, said, spec.batch.whole)
     if whole is not None:
         return _sequences(spec, whole, sequence)
@@ -82,8 +80,8 @@ def global_batch_of(spec: Spec, settings: Settings, plan: Plan | None, sequence:
 
 def _counted(spec: Spec, settings: Settings, devices: int | None) -> Settings:
     """The settings that count for a plan, where the stack's own code leaves some out or adds to them."""
-    own = code(folder_of(spec))
-    return own.counted(settings, devices) if own is not None and hasattr(own, "counted") else settings
+    counted = hook(spec, "counted")
+    return counted(settings, devices) if counted else settings
 
 
 def meaning(word: Word | None, settings: Settings) -> Meaning | None:
@@ -106,8 +104,7 @@ def key_of(spec: Spec, field: str, settings: Mapping[str, object]) -> str | None
 
 
 def _decided(spec: Spec, field: str, settings: Mapping[str, object]) -> tuple[Any, str | None]:
-    words = spec.workload.get(field, ())
-    for word in words if isinstance(words, tuple) else (words,):
+    for word in spec.workload.get(field, ()):
         alone = word.beside is not None and axis_degree(spec, settings, word.beside) == 1
         if (found := None if alone else meaning(word, settings)) is not None:
             return found, word.key(settings)
@@ -126,11 +123,11 @@ def moves(offload: OffloadWords, settings: Settings) -> bool:
 
 def layout_of(spec: Spec, settings: Settings) -> Layout:
     """How parameters lie over the devices that see different sequences."""
-    own = code(folder_of(spec))
-    if own is not None and hasattr(own, "layout"):
-        return own.layout(settings)
-    strategy = meaning(spec.axes.strategy, spec.with_defaults(settings))
-    return cast(Layout, strategy) if strategy else spec.axes.layout
+    if layout := hook(spec, "layout"):
+        return layout(settings)
+    full, words = spec.with_defaults(settings), (*spec.axes.lays_out, spec.axes.strategy)
+    said = next((found for word in words if (found := meaning(word, full)) is not None), spec.axes.layout)
+    return cast(Layout, said)
 
 
 def axis_degree(spec: Spec, settings: Settings, axis: str) -> int:
@@ -186,13 +183,6 @@ def _copies_and_shards(spec: Spec, said: Settings, groups: int) -> tuple[int, in
     return found
 
 
-def _copies_over_slices(spec: Spec, said: Settings, slices: int) -> int:
-    key = _key(spec, said, "slices")
-    if key is None:
-        return slices
-    return slices if is_rest(spec, said, key) else degree(said, key)
-
-
 def _over_nodes(spec: Spec, said: Settings, groups: int) -> tuple[int, int]:
     node = spec.axes.node.key(said) if spec.axes.node else None
     if node is None or said.get(node) is None:
@@ -211,7 +201,8 @@ def _micro(spec: Spec, stages: int) -> Word:
 def _count(spec: Spec, said: Settings, word: Word | None) -> int | None:
     """A size of the batch; ``None`` where nothing says it."""
     key = word.key(said) if word else None
-    if key is None or word is None or word.said(said) is None or str(said[key]).casefold() in spec.batch.all_at_once:
+    silent = (*spec.batch.all_at_once, *(word.nothing if word else ()), "none")
+    if key is None or str(said.get(key)).casefold() in silent:
         return None
     return degree(said, key)
 
@@ -230,7 +221,9 @@ def _microbatches(spec: Spec, said: Settings, groups: int, stages: int) -> int |
     if rest or not found or parts not in (None, found):
         keys = f"{batch.whole.key(said) if batch.whole else ''} {whole}", f"{word.key(said)} {micro}"
         factor = f" x {parts} accumulated" if parts else ""
-        raise PlanError(f"{keys[0]} is not a multiple of {keys[1]} x {groups} data-parallel groups{factor}")
+        hint = "on these devices it takes another batch or other degrees: say --batch N, or arguments as key=value"
+        reason = f"{keys[0]} is not a multiple of {keys[1]} x {groups} data-parallel groups{factor}"
+        raise PlanError(reason, hint=hint)
     return found
 
 
@@ -248,6 +241,7 @@ def _recomputation(spec: Spec, said: Settings) -> Remat | None:
     return Remat(named) if named in tuple(Remat) else None
 
 
-def _offload(spec: Spec, said: Settings) -> tuple[Offload, ...]:
+def offloaded(spec: Spec, said: Settings) -> tuple[Offload, ...]:
+    """What waits in host memory."""
     moved = [one.what for one in spec.offload if moves(one, said)]
     return tuple(dict.fromkeys(what for each in moved for what in each))

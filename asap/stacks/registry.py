@@ -4,7 +4,7 @@ import importlib
 import re
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -47,7 +47,6 @@ class Contract(BaseModel):
         default=None,
         description="fewer layers in the last stage: where a setting says so, or the last virtual one, too",
     )
-    whole_kv_heads: bool = Field(default=False, description="whether tensor parallelism has to divide the KV heads")
     tied_in_one_stage: bool = Field(default=False, description="whether tied embeddings have no pipeline")
     loops_over_experts: bool = Field(default=False, description="a layer's experts are computed one by one")
     moves_parameters: bool = Field(default=False, description="to the host with the optimizer, by one setting")
@@ -85,8 +84,7 @@ def words_of_trial(name: str, framework: str | None, contract: str) -> Mapping[s
 @cache
 def specs() -> Mapping[str, Spec]:
     """Every table, by the name of its folder."""
-    folders = [path.parent.name for path in sorted(FOLDER.glob(f"*/{_TABLE}"))]
-    return {name: spec(name) for name in folders if not _own_values(name).get("abstract")}
+    return {name: spec(name) for name in _folders().values() if not _own_values(name).get("abstract")}
 
 
 @cache
@@ -98,14 +96,7 @@ def spec(folder: str) -> Spec:
 @cache
 def commanded() -> tuple[Spec, ...]:
     """Tables of programs that a command starts, also those that are no stack by themselves."""
-    folders = (path.parent.name for path in sorted(FOLDER.glob(f"*/{_TABLE}")))
-    return tuple(spec(folder) for folder in folders if "command" in _values(folder))
-
-
-@cache
-def of_toml() -> Spec:
-    """The table of the stack that is configured by TOML."""
-    return next(one for one in specs().values() if one.form == "toml")
+    return tuple(spec(folder) for folder in _folders().values() if "command" in _values(folder))
 
 
 def capture_of(folder: str) -> str:
@@ -155,6 +146,11 @@ def code(folder: str) -> ModuleType | None:
     if (FOLDER / folder / "stack.py").exists():
         return importlib.import_module(f"{__package__}.{folder}.stack")
     return code(extended) if extended else None
+
+
+def hook(table: Spec, name: str) -> Callable[..., Any] | None:
+    """A function of that name in the stack's own code; ``None`` where it has none."""
+    return getattr(code(folder_of(table)), name, None)
 
 
 def folder_of(table: Spec) -> str:
@@ -269,10 +265,6 @@ def instead_of_script(text: str, path: Path) -> str:
     started = (one.prints for one in specs().values() if one.command and re.search(one.command.program, text))
     prints = known or next(started, "")
     log = f"give the log of the run ({prints})" if prints else "give the log of the run"
-    return f"{log}, or asap resolve -- {_program_of(path)} {shlex.quote(str(path))}"
-
-
-def _program_of(path: Path) -> str:
-    """What runs a file, by its name."""
     is_makefile = path.suffix == ".mk" or path.name.casefold() in ("makefile", "gnumakefile")
-    return "make -f" if is_makefile else {".py": "python", ".fish": "fish"}.get(path.suffix, "bash")
+    runs = "make -f" if is_makefile else {".py": "python", ".fish": "fish"}.get(path.suffix, "bash")
+    return f"{log}, or asap resolve -- {runs} {shlex.quote(str(path))}"

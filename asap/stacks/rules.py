@@ -134,7 +134,7 @@ def _compared(fact: int | frozenset[str] | None, sign: str, words: list[str]) ->
 
 def _is_said(settings: Settings, keys: list[str], how: str) -> bool:
     asked = how in ("said", "unsaid")
-    said = [str(value).casefold() for value in map(settings.get, keys) if value is not None]
+    said = [str(value).casefold() for value in map(settings.get, keys) if value not in (None, [], {})]
     sections = tuple(key for key in keys if key.endswith((".", "_")))
     sections += tuple(f"{key}." for key in keys) if asked and not said else ()
     if sections:

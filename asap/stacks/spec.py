@@ -5,85 +5,18 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from asap.stacks.rules import Rule, are_said
+from asap.stacks.rules import Rule
+from asap.stacks.words import Meaning, Part, Word, Words
 
-Meaning = str | int | bool
 Layout = Literal["data", "replica", "hybrid"]
 """What devices that see different sequences do with parameters: share them, copy them, share copies in groups."""
 Form = Literal["yaml", "options", "equals", "assigned", "switches", "toml"]
 """``key: value``, ``--key value``, ``--key=value``, ``key=value``, ``--key-name value`` with bare switches, TOML."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-_TRUTHS = frozenset(("true", "false", "1", "0", "yes", "no", "on", "off", "none", "null"))
-
-
-class Word(_Part):
-    """One setting, and what its values mean; in TOML its key alone, or a table.
-
-    A value is matched without regard to case, after ``pattern`` has taken its first group of it.
-    """
-
-    keys: tuple[str, ...] = Field(min_length=1, description="names through the releases; the first that is said counts")
-    values: dict[str, Meaning] = Field(default_factory=dict, description="what each word means; none: as it is said")
-    default: Meaning | None = Field(default=None, description="meaning where nothing is said")
-    pattern: str | None = None
-    nothing: tuple[str, ...] = Field(default=(), description="words that say nothing, so that the next name counts")
-    other: Meaning | None = Field(default=None, description="meaning of a word that is not among the values")
-    open: bool = Field(
-        default=False, description="a word that is not among the values says nothing; of a switch, one of truth"
-    )
-    beside: Literal["seq", "model", "stage", "data"] | None = Field(
-        default=None, description="counts only where this axis has a degree above one"
-    )
-    when: dict[str, str] = Field(default_factory=dict, description="counts only beside settings, as rules have them")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _key_alone(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            return {"keys": (value,)}
-        if isinstance(value, dict) and "key" in value:
-            return {"keys": (value["key"],)} | {name: one for name, one in value.items() if name != "key"}
-        return value
-
-    def key(self, settings: Mapping[str, object]) -> str:
-        """The name that settings use, else the present one."""
-        silent = ("none", *self.nothing)
-        return next((key for key in self.keys if str(settings.get(key)).casefold() not in silent), self.keys[0])
-
-    def said(self, settings: Mapping[str, object]) -> str | None:
-        """The word of the settings, in lower case and without what the pattern drops; ``None`` where it is not said."""
-        value = settings.get(self.key(settings))
-        several = isinstance(value, dict) or (isinstance(value, list) and not self.pattern)
-        if value is None or several or str(value).casefold() in self.nothing:
-            return None
-        found = re.search(self.pattern, str(value)) if self.pattern else None
-        return (found[1] if found else str(value) if not self.pattern else "").casefold() or None
-
-    def meaning(self, settings: Mapping[str, object]) -> Meaning | None:
-        """What the settings say; raises ValueError where their word has no meaning."""
-        if not are_said(self.when, settings):
-            return None
-        said = self.said(settings)
-        if said is None:
-            return self.default
-        meanings = {word.casefold(): meaning for word, meaning in self.values.items()}
-        if said in meanings or (not meanings and self.other is None):
-            return meanings.get(said, said)
-        if self.open and self.values.keys() <= _TRUTHS and said not in _TRUTHS:
-            raise ValueError("true or false")
-        if self.open or self.other is not None:
-            return self.default if self.other is None else self.other
-        raise ValueError(f"one of {', '.join(self.values)}")
-
-
-class Axes(_Part):
+class Axes(Part):
     """Settings of the degrees. Devices that no degree counts see different sequences."""
 
     replica: Word | None = None
@@ -98,6 +31,7 @@ class Axes(_Part):
     slices: Word | None = Field(default=None, description="copies of the parameters over slices")
     layout: Layout = Field(default="data", description="of the parameters, where no strategy says it")
     strategy: Word | None = Field(default=None, description="says the layout by its words")
+    lays_out: Words = Field(default=(), description="settings that decide the layout before it, and are not written")
     node: Word | None = Field(default=None, description="devices over which a hybrid layout shards")
     needs: dict[str, str] = Field(default_factory=dict, description="axis → section without which it cannot be set")
     whole: bool = Field(default=False, description="whether the degrees say all devices")
@@ -109,7 +43,7 @@ class Axes(_Part):
     whole_kv_heads: bool = Field(default=False, description="whether tensor parallelism has to divide the KV heads")
 
 
-class Batch(_Part):
+class Batch(Part):
     """Settings of the batch; of two that are said the third follows."""
 
     whole: Word | None = Field(default=None, description="of a step, all devices")
@@ -119,9 +53,10 @@ class Batch(_Part):
     unit: Literal["sequences", "tokens"] = "sequences"
     all_at_once: tuple[str, ...] = Field(default=(), description="words for a microbatch that is the whole batch")
     alone: tuple[str, ...] = Field(default=(), description="switches that go with one microbatch only")
+    asked: bool = Field(default=False, description="whether a batch that the user says counts for the microbatches")
 
 
-class Offload(_Part):
+class Offload(Part):
     """Switches that together keep something in host memory."""
 
     keys: tuple[Word, ...]
@@ -130,17 +65,30 @@ class Offload(_Part):
     off: str = "false"
 
 
-class Model(_Part):
+class Width(Part):
+    """Of the MLP where it is not said: a ratio of the model's, of which a share counts, scaled, in multiples."""
+
+    ratio: Words = ()
+    said: Words = Field(default=(), description="what counts in place of the ratio of the model's")
+    share: Words = Field(default=(), description="such as 2/3")
+    scale: Words = ()
+    multiple: Words = ()
+    down: bool = Field(default=False, description="whether it is rounded down to these")
+
+
+class Model(Part):
     """What is trained: by name, by shapes, or by a section with the names of a Hugging Face ``config.json``."""
 
     name: Word | None = None
     beside: str = Field(default="", description="where else it may be said")
-    shapes: dict[str, Word | tuple[Word, ...]] = Field(default_factory=dict, description="field of the model → setting")
+    shapes: dict[str, Words] = Field(default_factory=dict, description="field of the model → setting")
     families: dict[str, dict[str, Meaning]] = Field(
         default_factory=dict, description="kind of model → what it implies of fields that are not said"
     )
     family: Word | None = Field(default=None, description="says the kind of model")
-    width: int | None = Field(default=None, description="of the MLP over that of the model, where it is not said")
+    width: Width = Width()
+    tokens: Words = Field(default=(), description="those of a tokenizer, where the vocabulary is not said")
+    padding: tuple[Word, ...] = Field(default=(), description="numbers whose product the vocabulary is a multiple of")
     vocabulary: Word | None = Field(default=None, description="names a tokenizer, whose model has this vocabulary")
     section: str | None = Field(default=None, description="with the names of a Hugging Face config.json")
     flags: dict[str, str] = Field(default_factory=dict, description="switch of the section → model_type")
@@ -148,14 +96,16 @@ class Model(_Part):
     over: dict[str, Word] = Field(default_factory=dict, description="field that settings decide of any model")
 
 
-class Refusal(_Part):
+class Refusal(Part):
     """Settings that make a run another one than is modelled."""
 
     keys: tuple[str, ...] = Field(default=(), description="names, or beginnings that end in a dot or an underscore")
     pattern: str | None = Field(default=None, description="of further names")
-    reason: str
+    reason: str = ""
+    must: str = Field(default="", description="in place of a reason: what the value has to be")
     hint: str = "give a run that trains all parameters of a decoder on tokens"
     only: str = Field(default="", description="pattern of the values that do; none: any that is on")
+    when: dict[str, str] = Field(default_factory=dict, description="counts only beside settings, as rules have them")
     unless: tuple[str, ...] = ("false", "none", "null", "0", "")
 
     def forbids(self, key: str, value: object) -> bool:
@@ -165,14 +115,14 @@ class Refusal(_Part):
         return named and said not in self.unless and re.search(self.only, said) is not None
 
 
-class Release(_Part):
+class Release(Part):
     """An earlier release or a fork, told by settings that no later one takes."""
 
     signs: tuple[str, ...]
     later: tuple[str, ...] = Field(description="settings that came after them")
 
 
-class Files(_Part):
+class Files(Part):
     """By which keys a file is known."""
 
     needs: tuple[str, ...] = Field(default=(), description="all of them")
@@ -181,7 +131,7 @@ class Files(_Part):
     least: int = 1
 
 
-class Command(_Part):
+class Command(Part):
     """By which command it is started."""
 
     program: str = Field(description="pattern of the text up to the settings")
@@ -198,7 +148,7 @@ class Command(_Part):
     alone: str | None = Field(default=None, description="pattern of a command that starts one process")
 
 
-class Spec(_Part):
+class Spec(Part):
     """The table of a stack."""
 
     name: str
@@ -223,9 +173,7 @@ class Spec(_Part):
     fixed: tuple[str, ...] = Field(default=(), description="settings that the program sets itself")
     axes: Axes
     batch: Batch
-    recompute: tuple[Word, ...] = Field(
-        default=(), description="each makes layers compute again what they did not keep"
-    )
+    recompute: Words = Field(default=(), description="each makes layers compute again what they did not keep")
     recompute_unsaid: Rule | None = Field(
         default=None, description="where it is not known what is recomputed, and what is said then"
     )
@@ -244,9 +192,7 @@ class Spec(_Part):
     rules_out: dict[str, dict[str, Meaning]] = Field(
         default_factory=dict, description="cause of a slow step → settings and values under which it is none"
     )
-    workload: dict[str, Word | tuple[Word, ...]] = Field(
-        default_factory=dict, description="field of the workload → setting"
-    )
+    workload: dict[str, Words] = Field(default_factory=dict, description="field of the workload → setting")
     fields: dict[str, Meaning] = Field(default_factory=dict, description="fields of the workload that no setting says")
     model: Model = Model()
     refused: tuple[Refusal, ...] = ()
@@ -263,15 +209,10 @@ class Spec(_Part):
     releases: tuple[Release, ...] = Field(default=(), description="the earliest first")
     remarks: dict[str, str] = Field(default_factory=dict, description="what who writes an argument has to know of it")
 
-    @field_validator("recompute", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return value if isinstance(value, list | tuple) else (value,)
-
     @field_validator("unmodelled", mode="before")
     @classmethod
     def _all_off(cls, value: Any) -> Any:
-        return all_off(value)
+        return {why: dict.fromkeys(keys, False) if isinstance(keys, list) else keys for why, keys in value.items()}
 
     @model_validator(mode="before")
     @classmethod
@@ -282,12 +223,8 @@ class Spec(_Part):
         """The settings with what the program takes where they say nothing."""
         return {**self.defaults, **{key: value for key, value in settings.items() if value is not None}}
 
-    def words(self) -> frozenset[str]:
-        """Every setting that the table reads."""
-        return self.every_word
-
     @cached_property
-    def every_word(self) -> frozenset[str]:
+    def words(self) -> frozenset[str]:
         """Every setting that the table reads, found once."""
         named = {*self.by_code, *self.fixed, *self.packed, *self.defaults, *self.doubtful, *self.renamed}
         named |= {key for keys in self.unmodelled.values() for key in keys}
@@ -296,15 +233,6 @@ class Spec(_Part):
             frozenset(_keys(self.model_dump(exclude={"files", "command", "unmodelled", "rules_out", "rules", "means"})))
             | named
         )
-
-    def section_of(self, name: str, default: str = "") -> str:
-        """The section of a file that a name stands in."""
-        return next((section for section, names in self.sections.items() if name in names), default)
-
-
-def all_off(listed: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by what they are likely to bring; of those that are only listed a prediction takes all as off."""
-    return {likely: dict.fromkeys(keys, False) if isinstance(keys, list) else keys for likely, keys in listed.items()}
 
 
 def matches(names: tuple[str, ...], key: str) -> bool:
@@ -321,8 +249,3 @@ def _keys(part: Any) -> list[str]:
         ]
         return [*own, *(key for value in part.values() for key in _keys(value))]
     return [key for value in part for key in _keys(value)] if isinstance(part, list | tuple) else []
-
-
-def word_keys(words: Word | tuple[Word, ...]) -> tuple[str, ...]:
-    """The names of one word or several."""
-    return tuple(key for word in (words if isinstance(words, tuple) else (words,)) for key in word.keys)

@@ -113,13 +113,6 @@ class StackSettings(Mapping[str, Any]):
         except ValueError as error:
             raise self.wrong(key, str(error)) from error
 
-    def positive_number(self, key: str) -> float | None:
-        """A number above zero; raises like :meth:`count`."""
-        number = self.number(key)
-        if number is not None and number <= 0:
-            raise self.wrong(key, "a number above zero")
-        return number
-
     def flag(self, key: str, default: bool = False) -> bool:
         """True or false, also as text, 1 or 0, yes or no; raises like :meth:`count`."""
         text = str(self.get(key, default)).casefold()
@@ -135,13 +128,6 @@ class StackSettings(Mapping[str, Any]):
         if isinstance(value, dict | list):
             raise self.wrong(key, "a word")
         return str(value) if value not in (None, "") else None
-
-    def choice(self, key: str, choices: tuple[str, ...], default: str | None = None) -> str | None:
-        """One of some words; raises like :meth:`count`."""
-        word = self.text(key, default)
-        if word is not None and word not in choices:
-            raise self.wrong(key, f"one of {', '.join(choices)}")
-        return word
 
     def words(self, key: str) -> tuple[str, ...]:
         """Several words, of a list or a text: ``a b``, ``a,b``, ``["a", "b"]``."""
@@ -185,7 +171,9 @@ def resolved(said: Mapping[str, Any], around: Collection[str] = ()) -> dict[str,
         said: by dotted key.
         around: sections of a larger configuration that this one may stand in, by whose names it refers to itself.
     """
-    whole = {key: _absolute(key, value) for key, value in said.items()}
+    beside = {key: f"{key.rpartition('.')[0]}." if "." in key else "" for key in said}
+    texts = {key: value.replace("${.", f"${{{beside[key]}") for key, value in said.items() if isinstance(value, str)}
+    whole = {**said, **texts}
 
     def value_of(value: Any, deeper: int) -> Any:
         found = _REFERENCE.search(value) if isinstance(value, str) and deeper else None
@@ -196,11 +184,6 @@ def resolved(said: Mapping[str, Any], around: Collection[str] = ()) -> dict[str,
 
     found = {key: value_of(value, _DEEPEST) for key, value in whole.items()}
     return {key: value for key, value in found.items() if str(value) not in ("null", "~")}
-
-
-def _absolute(key: str, value: Any) -> Any:
-    section = key.rpartition(".")[0]
-    return value.replace("${.", f"${{{section}." if section else "${") if isinstance(value, str) else value
 
 
 def _referred(text: str, whole: Mapping[str, Any], around: Collection[str]) -> Any:

@@ -10,9 +10,9 @@ from asap.plans.axes import AXES, Axis
 from asap.plans.degrees import micro_batch, sequences_of_a_microbatch
 from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import INNER, Settings, is_on, is_rest, layout_of, meaning, moves
-from asap.stacks.registry import OF_YAML, code, folder_of, lacking
-from asap.stacks.rules import facts_of, refusals
-from asap.stacks.spec import Spec, Word
+from asap.stacks.registry import OF_YAML, hook, lacking
+from asap.stacks.rules import are_said, facts_of, needed, refusals
+from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import nested
 
 PRIMUS_MODULE = "primus_module"
@@ -63,21 +63,21 @@ def to_settings(
     Raises:
         PlanError: the stack has no words for the plan, or refuses it.
     """
-    own, said = code(folder_of(spec)), spec.with_defaults(current)
-    if own is not None and hasattr(own, "changes"):
-        return own.changes(spec, plan, current, global_batch=global_batch, layers=layers, sequence=sequence)
+    said, recomputing, written = spec.with_defaults(current), hook(spec, "recomputing"), hook(spec, "written")
+    if changes := hook(spec, "changes"):
+        return changes(spec, plan, current, global_batch=global_batch, layers=layers, sequence=sequence)
     _check(spec, plan, said, global_batch)
     wanted = _degrees(spec, plan, said) | _layout(spec, plan, said)
-    by_code = own is not None and hasattr(own, "recomputing")
-    wanted |= own.recomputing(said, plan) if own and by_code else _recomputation(spec, plan, said)
+    wanted |= recomputing(said, plan) if recomputing else _recomputation(spec, plan, said)
     for one in spec.offload:
         on = set(one.what) <= set(plan.offload)
         if on != moves(one, said) and (plan.remat is not None or one.what != ("activations",)):
             wanted |= {word.key(said): one.on if on else one.off for word in one.keys}
     wanted |= _sequence_parallel(spec, plan, said) | _batch(spec, plan, said, global_batch, sequence)
-    if own is not None and hasattr(own, "written"):
-        wanted = own.written(said, _asked(plan, global_batch, layers), wanted)
-    changed = {key: value for key, value in wanted.items() if not _same(said.get(key), value)}
+    if written:
+        wanted = written(said, _asked(plan, global_batch, layers), wanted)
+    wanted |= needed(spec.rules, facts_of(plan, global_batch, layout_of(spec, said)), said)
+    changed = {key: value for key, value in wanted.items() if str(said.get(key)).casefold() != value.casefold()}
     for key in changed:
         if current.get(key) is None and (sign := lacking(spec, current, key)):
             reason = f"a version of {spec.name} that has {sign} has no {key}"
@@ -95,11 +95,11 @@ def lines_to_paste(spec: Spec, changed: Mapping[str, str], current: Settings | N
         changed: what changes.
         current: its settings as they are, which decide the form of some stacks' lines.
     """
-    own = code(folder_of(spec))
     if is_of_primus(current):
-        return lines_of_primus(own.of_yaml(changed) if own and hasattr(own, "of_yaml") else changed, current or {})
-    if own is not None and hasattr(own, "lines"):
-        return own.lines(spec, changed, current or {})
+        of_yaml = hook(spec, "of_yaml")
+        return lines_of_primus(of_yaml(changed) if of_yaml else changed, current or {})
+    if lines := hook(spec, "lines"):
+        return lines(spec, changed, current or {})
     if spec.form == "yaml" or OF_YAML in (current or {}):
         return yaml_lines(changed, current)
     if spec.pythonic:
@@ -129,20 +129,19 @@ def _check(spec: Spec, plan: Plan, said: Settings, global_batch: int | None) -> 
     if missing:
         raise PlanError(f"{spec.name} has no degree for {' and '.join(missing)}")
     for axis, section in axes.needs.items():
-        if plan.degree(cast(Axis, axis)) > 1 and not _is_said(said, section):
+        if plan.degree(cast(Axis, axis)) > 1 and not are_said({f"{section}|{section}.": "on"}, said):
             raise PlanError(f"{spec.name} has a degree for {axis} with {section} alone, which is not said")
-    own = code(folder_of(spec))
-    if plan.pipeline_repeats > 1 and not hasattr(own, "repeats_of"):
+    if plan.pipeline_repeats > 1 and not hook(spec, "repeats_of"):
         raise PlanError(f"{spec.name} has no virtual pipeline stages that are written")
     known = {str(value) for word in spec.recompute for value in word.values.values()} | {"none"}
-    if plan.remat is not None and plan.remat.value not in known and not hasattr(own, "recomputing"):
+    if plan.remat is not None and plan.remat.value not in known and not hook(spec, "recomputing"):
         hint = " or ".join(sorted(known & set(Remat)))
         raise PlanError(f"{spec.name} has no recomputation like remat={plan.remat.value}", hint=hint)
     left = {*plan.offload} - {what for one in spec.offload if {*one.what} <= {*plan.offload} for what in one.what}
     if left:
         together = "; ".join(" and ".join(sorted(one.what, reverse=True)) + " together" for one in spec.offload)
         raise PlanError(f"{spec.name} offloads {together or 'nothing'}")
-    by_code = own.refusals(said, _asked(plan, global_batch)) if own is not None and hasattr(own, "refusals") else ()
+    by_code = refuses(said, _asked(plan, global_batch)) if (refuses := hook(spec, "refusals")) else ()
     facts = facts_of(plan, global_batch, layout_of(spec, said))
     for reason in (*refusals(spec.rules, facts, said), *by_code):
         raise PlanError(f"{spec.name} refuses it: {reason}")
@@ -232,8 +231,9 @@ def _in_case_of(present: object, word: str) -> str:
 def _sequence_parallel(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:
     if plan.sequence_parallel is None:
         return {}
-    if not isinstance(word := spec.workload.get("sequence_parallel"), Word):
+    if len(words := spec.workload.get("sequence_parallel", ())) != 1:
         raise PlanError(f"{spec.name} has no setting for sequence_parallel")
+    word = words[0]
     key, chosen = word.key(said), next(text for text, on in word.values.items() if on is plan.sequence_parallel)
     return {key: _in_case_of(said.get(key), chosen)}
 
@@ -271,16 +271,6 @@ def _batch(spec: Spec, plan: Plan, said: Settings, global_batch: int | None, seq
     if plan.microbatches > 1 and not batch.whole and not batch.accumulation:
         raise PlanError(f"{spec.name} has no microbatches")
     return wanted | ({key: "false" for key in batch.alone if is_on(said, key)} if plan.microbatches > 1 else {})
-
-
-def _is_said(settings: Settings, section: str) -> bool:
-    """Whether a setting, or one of its section, is said and not off."""
-    said = (value for name, value in settings.items() if name == section or name.startswith(f"{section}."))
-    return any(str(value).casefold() not in ("", "false", "none") for value in said)
-
-
-def _same(now: object, value: str) -> bool:
-    return str(now).casefold() == value.casefold()
 
 
 def is_of_primus(settings: Mapping[str, object] | None) -> bool:

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 
 from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.experiments import Experiment, ExperimentStore, read_configuration, refer_to_hardware
-from asap.experiments.huggingface_model import FAMILIES, NAMES
+from asap.experiments.huggingface_model import MODEL
 from asap.experiments.maxtext.settings import DEFAULTS, known_keys
 from asap.experiments.record_file import FIELDS
 from asap.models import find_architecture
 from asap.stacks.maxtext.axes import axis_key
 from asap.stacks.maxtext.rematerialisation import TENSORS
 from asap.stacks.maxtext.sharding_rules import NAMES as AXIS_NAMES
+from asap.stacks.words import word_keys
 from asap.study.open_study import open_study
 from tests.cases import cases, kept
 
@@ -35,10 +36,11 @@ AXES = [axis_key(network, name) for network in ("ici", "dcn") for names in AXIS_
 MESH = ["custom_mesh", "custom_mesh_and_rule", "logical_axis_rules", "mesh_axes", "num_slices", "compile_topology"]
 MORE = [*MESH, *TENSORS]
 MAXTEXT = st.dictionaries(st.sampled_from([*DEFAULTS, *AXES, *MORE]), VALUES, max_size=5)
+NAMES = [key for words in MODEL.shapes.values() for key in word_keys(*words)]
 HUGGING_FACE = st.builds(
     lambda config, kind: {**config, "model_type": kind},
-    st.dictionaries(st.sampled_from([key for keys in NAMES.values() for key in keys]), VALUES, max_size=6),
-    st.sampled_from([*FAMILIES, None, 3]),
+    st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=6),
+    st.sampled_from([*MODEL.families, None, 3]),
 )
 OURS = st.dictionaries(st.sampled_from(sorted(FIELDS)), VALUES, max_size=4)
 

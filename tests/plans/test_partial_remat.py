@@ -18,7 +18,7 @@ from asap.plans.validity import Constraints, violations
 from asap.stacks.launchers import inexpressible, launch_lines
 from asap.stacks.megatron.stages import remat_of
 from asap.stacks.torchtitan import settings as torchtitan
-from asap.stacks.torchtitan.lines import PYTHON
+from asap.stacks.torchtitan.stack import PYTHON
 from tests.cases import cases
 
 SELECTIVE = {"recompute_granularity": "selective"}

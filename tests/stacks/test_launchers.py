@@ -10,7 +10,7 @@ from asap.core.errors import PlanError
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.degrees import FOLDED, InexpressiblePlanError, expert_axis
 from asap.stacks.launchers import launch_lines, stack_of, start_command
-from asap.stacks.megatron.degrees import CONTEXT, EXPERT, from_arguments, to_arguments
+from asap.stacks.megatron.degrees import CONTEXT, EXPERT, to_arguments
 from asap.stacks.megatron.stack import hydra_overrides
 from asap.stacks.reading import from_settings
 from asap.stacks.registry import spec
@@ -52,7 +52,8 @@ def test_megatron_arguments_read_back_are_the_plan(before, plan):
     copied = current.get(EXPERT, "1") == "1" != current.get(CONTEXT, "1")
     assume(not copied or plan.degree("expert") == 1 or plan.degree("seq") == 1)
     changes = to_arguments(plan, current, global_batch=BATCH, layers=LAYERS)
-    assert from_arguments(on_top(current, changes), plan.devices, LAYERS, BATCH) == plan
+    said = {**on_top(current, changes), "global_batch_size": BATCH}
+    assert from_settings(spec("megatron"), said, plan.devices, layers=LAYERS) == plan
     assert to_arguments(plan, on_top(current, changes), global_batch=BATCH, layers=LAYERS) == {}
 
 
@@ -161,12 +162,12 @@ def test_what_a_plan_cannot_say_is_said():
     with pytest.raises(InexpressiblePlanError, match="8 does not divide the 2 devices of a pipeline stage"):
         expert_axis(8, 1, 1, 1, 2)
     with pytest.raises(PlanError, match="not a multiple"):
-        from_arguments({"tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 16}, 8)
+        from_settings(spec("megatron"), {"tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 16}, 8)
     with pytest.raises(PlanError, match="expert"):
         to_settings(DEEPSPEED, Plan(ici=Mesh(expert=8)), {})
     with pytest.raises(PlanError, match="no degree for data and expert"):
         launch_lines(Plan(ici=Mesh(data=2, expert=8)), "nanotron", {})
-    for key, value, why in (("stage", 7, "3, not '7'"), ("offload_optimizer.device", "gpu", "or none, not gpu")):
+    for key, value, why in (("stage", 7, "3, not '7'"), ("offload_optimizer.device", "gpu", "auto, not gpu")):
         with pytest.raises(PlanError, match=why):
             from_settings(DEEPSPEED, {f"zero_optimization.{key}": value}, 8)
     with pytest.raises(PlanError, match="remat=minimal"):

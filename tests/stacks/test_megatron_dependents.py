@@ -6,8 +6,8 @@ import pytest
 
 from asap.core.errors import PlanError
 from asap.plans import Plan
-from asap.stacks.launchers import Stack, launch_lines, stack_of
-from asap.stacks.megatron.degrees import from_arguments
+from asap.stacks.launchers import Stack, launch_lines, spec_of, stack_of
+from asap.stacks.reading import from_settings
 from tests.experiments.stack_configurations import BRIDGE, MEGATRON, NEMO
 
 STAGES = {"tensor_model_parallel_size": "2", "pipeline_model_parallel_size": "4", "micro_batch_size": "1"}
@@ -38,7 +38,7 @@ def test_the_embedding_counts_as_a_layer_of_a_pipeline():
         "account_for_embedding_in_pipeline_split": "True", "account_for_loss_in_pipeline_split": "True",
         "num_layers_per_virtual_pipeline_stage": "1", "global_batch_size": "128",
     }  # fmt: skip
-    assert from_arguments(counted, 32, 30, 128).pipeline_repeats == 8
+    assert from_settings(spec_of("megatron", {}), counted, 32, layers=30).pipeline_repeats == 8
     uncounted = "replica=8 model=2 stage=2 microbatches=16 pipeline_repeats=5"
     assert "--account-for-loss" in lines(uncounted, counted, layers=30).partition("# without")[2]
     line = lines("replica=8 model=2 stage=2 microbatches=16 pipeline_repeats=8", counted, layers=30)

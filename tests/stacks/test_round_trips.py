@@ -19,7 +19,7 @@ from asap.plans.remat import Remat
 from asap.stacks.launchers import Stack
 from asap.stacks.reading import from_settings, global_batch_of
 from asap.stacks.registry import claimant, code, contracts, irrelevant, spec, spec_of, specs
-from asap.stacks.spec import Word, word_keys
+from asap.stacks.words import Word, word_keys
 from asap.stacks.writing import lines_to_paste, to_settings
 
 DEVICES, SEQUENCE = 64, 4096
@@ -100,7 +100,7 @@ def test_what_is_written_is_read_again(name):
 @pytest.mark.parametrize("name", NAMED)
 def test_each_setting_of_a_stack_is_read_or_said_to_be_irrelevant(name):
     table, without_effect = specs().get(name) or spec(name), irrelevant(name)
-    read = table.words()
+    read = table.words
     unknown = {*names_of(name)} - read - without_effect
     assert not [one for one in unknown if not any(key.startswith(f"{one}.") for key in read)]
     assert not read & without_effect
@@ -109,7 +109,7 @@ def test_each_setting_of_a_stack_is_read_or_said_to_be_irrelevant(name):
 @pytest.mark.parametrize("name", NAMED)
 def test_what_touches_time_or_memory_by_its_name_is_modelled_or_said_to_be_unmodelled(name):
     touching = {one for one in names_of(name) if TOUCHES.search(one) and not ELSEWHERE.search(one)}
-    assert not touching - (specs().get(name) or spec(name)).words()
+    assert not touching - (specs().get(name) or spec(name)).words
 
 
 @pytest.mark.parametrize("name", [*TABLES, "torchtitan", "trainer", "maxtext"])
@@ -122,7 +122,7 @@ def test_a_setting_that_is_not_modelled_is_said_with_what_it_is_likely_to_bring(
             assert note == f"the prediction does not use {key}=other (likely {likely})"
     assert {key for usual in TABLE.unmodelled.values() for key in usual} <= known_keys()
     read = {} if name == "maxtext" else (specs().get(name) or spec(name)).workload
-    assert not {key for words in read.values() for key in word_keys(words)} & {
+    assert not {key for words in read.values() for key in word_keys(*words)} & {
         key for keys in listed.values() for key in keys
     }
 

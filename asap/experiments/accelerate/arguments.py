@@ -2,7 +2,7 @@
 them."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, named_document, parse_document
 from asap.experiments.huggingface_model import model_named_in, name_at_end
 from asap.experiments.remarks import table_notes
-from asap.experiments.shell import check_made, has_substitution, options
+from asap.experiments.shell import has_substitution, options
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.deepspeed import stack as inline
 from asap.stacks.reading import is_on
@@ -20,7 +20,7 @@ from asap.stacks.registry import spec, specs
 from asap.stacks.stack_settings import StackSettings, near_misses, overriding
 from asap.stacks.trainer.arguments import TRAINER
 
-ARGUMENTS = TRAINER.words()
+ARGUMENTS = TRAINER.words
 OWN = frozenset(
     [
         accelerate.KIND, accelerate.PROCESSES, accelerate.MACHINES, accelerate.FSDP, accelerate.SIZES, inline.CONFIG,
@@ -58,7 +58,6 @@ def with_file(arguments: Mapping[str, Any], path: Path, brought: Brought) -> dic
     named = arguments.get(_CONFIG)
     if not isinstance(named, str) or not named.endswith((".yaml", ".yml", ".json")):
         return dict(arguments)
-    check_made(named, brought, path)
     found = named_document("names the arguments in", named, path, "lay it beside the file", brought)
     return {**found.values, **{key: value for key, value in arguments.items() if key != _CONFIG}}
 
@@ -77,7 +76,7 @@ def mapping_of(stated: Mapping[str, Any], key: str, path: Path, brought: Brought
 KINDS = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED", "multi_gpu": "MULTI_GPU"}
 _BY_NAME = {
     word.rpartition(".")[2]: word
-    for word in (*spec("accelerate").words(), *inline.OF_ACCELERATE.values(), inline.IN_FILE)
+    for word in (*spec("accelerate").words, *inline.OF_ACCELERATE.values(), inline.IN_FILE)
     if word.partition(".")[0] in (accelerate.FSDP, accelerate.SIZES, inline.CONFIG)
 }
 """Options of Accelerate's command, with the setting of its file."""
@@ -91,13 +90,10 @@ def said(text: str) -> dict[str, Any]:
     for option in options(text):
         negated = not option.words and option.name.startswith(_NOT)
         name = option.name.removeprefix(_NOT) if negated else option.name
-        found[name] = " ".join(_value(option.words)) if option.words else not negated
+        # variables after a value hold further options: --lr 1e-5 $EXTRA
+        value = [word for place, word in enumerate(option.words) if not place or not _VARIABLE.fullmatch(word)]
+        found[name] = " ".join(value) if value else not negated
     return found
-
-
-def _value(words: Sequence[str]) -> Sequence[str]:
-    """The words of a value, without variables after it that hold further options: ``--lr 1e-5 $EXTRA``."""
-    return [word for place, word in enumerate(words) if not place or not _VARIABLE.fullmatch(word)]
 
 
 def of_command(known: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,15 +107,16 @@ def of_command(known: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _MODEL = TRAINER.model.name.keys if TRAINER.model.name else ()
+_FILES = ("deepspeed", accelerate.OPTION)
 
 
 def settled(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments without those that only a run can tell, or that say no model; of a model's folder below a variable the
-    name is enough."""
+    """Arguments without those that only a run can tell, or that say no model; of a model's folder, or a configuration,
+    below a variable the name is enough."""
     found = {
         key: name_at_end(value) if key in _MODEL and isinstance(value, str) else value
         for key, value in stated.items()
-        if key in _MODEL or not has_substitution(str(value))
+        if key in _MODEL or not has_substitution(str(value)) or (key in _FILES and str(value).endswith(".json"))
     }
     found = {key: value for key, value in found.items() if not (key in _MODEL and value is True)}
     return {key: value for key, value in found.items() if value is not None or stated[key] is None}
@@ -141,7 +138,7 @@ _TRAINED = re.compile(
     r"(?:(?:\w+_)?(?:freeze|frozen|teacher|distil\w*)(?:_\w+)?|(?:train|tune|update)_only(?:_\w+)?|only_(?:train|tune)\w*)"
 )
 """Arguments of a program's own that say which parameters of a decoder are trained, or by which other model."""
-_OF_OTHERS = {"model_type", *(word for one in specs().values() for word in one.words())}
+_OF_OTHERS = {"model_type", *(word for one in specs().values() for word in one.words)}
 """Settings of other programs, which are no misspelt arguments."""
 _OFF = ("", "0", "0.0", "false", "no", "none", "null", "[]")
 

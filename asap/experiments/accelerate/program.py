@@ -16,6 +16,7 @@ from asap.experiments.accelerate.arguments import (
     mapping_of,
     notes_on,
     of_command,
+    settled,
     split_overrides,
     with_file,
     with_model,
@@ -81,10 +82,9 @@ class Program:
 
     Args:
         path: the file that says them.
-        arguments: by name; one may name a YAML of further ones.
+        arguments: by name, also those that only a run can tell; one may name a YAML of further ones.
         launched: settings of Accelerate by dotted key that its launcher says; the arguments say what shards where
             these do not.
-        unsaid: arguments whose value only a run can tell, as they are written.
         files: that come along with it.
         defaults: what the program takes where it is told nothing.
         of_yaml: whether the arguments are the top level of a YAML file.
@@ -94,7 +94,6 @@ class Program:
     path: Path
     arguments: Mapping[str, Any]
     launched: Mapping[str, Any]
-    unsaid: Mapping[str, str] = field(default_factory=dict)
     files: Brought = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     of_yaml: bool = False
@@ -105,9 +104,9 @@ def read_program(program: Program, overrides: Iterable[str], experiment: Experim
     """``experiment`` with a program under what shards it; raises like :func:`read_accelerate`."""
     path, files = program.path, program.files
     own, more, rest = split_overrides(overrides)
-    unsaid = {key: value for key, value in program.unsaid.items() if key not in more}
-    stated = with_file({**program.arguments, **more}, path, files)
-    stated = {key: value for key, value in stated.items() if key not in unsaid}
+    written = with_file({**program.arguments, **more}, path, files)
+    stated = settled(written)
+    unsaid = {key: str(value) for key, value in written.items() if value is not None and key not in stated}
     configuration, notes = {**program.launched}, list[str]()
     if KIND not in configuration:
         configuration |= _configuration_of(stated, path, files) | (of_command(stated) if program.launches else {})
@@ -235,15 +234,11 @@ class _Run:
 _EMPTY = ("", "none", "null")
 
 
-def _is_said(settings: StackSettings, key: str) -> bool:
-    text = str(settings.get(key, "")).strip()
-    return text.casefold() not in _EMPTY and not has_substitution(text) and "{{" not in text
-
-
 def _with_devices(settings: StackSettings, experiment: Experiment) -> Experiment:
     """The processes that are started, where no hardware is said."""
-    said = (accelerate.PROCESSES, accelerate.MACHINES)
-    processes, machines = (settings.count(key) if _is_said(settings, key) else None for key in said)
+    said = {key: str(settings.get(key, "")).strip() for key in (accelerate.PROCESSES, accelerate.MACHINES)}
+    open_ = {key for key, text in said.items() if has_substitution(text) or "{{" in text or text.casefold() in _EMPTY}
+    processes, machines = (None if key in open_ else settings.count(key) for key in said)
     if processes and machines and processes % machines == 0:
         experiment = with_nodes(processes // machines, machines, experiment)
     return with_devices(processes, experiment)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError, UnreadError
+from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.accelerate.arguments import KINDS, of_command, said, settled
 from asap.experiments.accelerate.program import Program, read_program
@@ -26,7 +27,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, below_variable, find_named, missing, named_document
 from asap.experiments.huggingface_model import NO_MODEL
 from asap.experiments.processes import PYTHON, in_one_process, with_processes_of
-from asap.experiments.shell import Command, Start, check_made, has_substitution, words
+from asap.experiments.shell import Command, Start, has_substitution, words
 from asap.experiments.training_program import METHODS, check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import KIND, OPTION
@@ -72,10 +73,11 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
         raise ConfigError(f"starts trl {program}, which is not read", where=str(path), hint=f"read is {SFT}")
     launched, (arguments, strays) = said(before), _arguments(after, path, files)
     arguments |= start.undecided
-    given, known = settled(arguments), settled(launched)
+    known = settled(launched)
     if by_accelerate:
         configuration = _configured(known, launched, files, path) | of_command(known)
-        if accelerate.MACHINES not in known and _is_multiplied(text):
+        around = said(text[: launcher.start()]) if launcher else {}
+        if accelerate.MACHINES not in known and str(around.get("num_nodes", "1")) != "1":
             configuration.pop(accelerate.PROCESSES, None)
     elif by_deepspeed:
         configuration = {KIND: "DEEPSPEED", IN_FILE: _configuration(arguments, start)}
@@ -84,12 +86,14 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
         if _STRATEGY in start.environment:
             hint = f"say the strategy by --{OPTION} instead of it"
             raise UnreadError(f"sets {_STRATEGY}, which is not read", where=start.where, hint=hint)
-        configuration = _of_torchrun(known)
+        each, machines = (digits(str(known.get(name, one))) for name, one in (("nproc_per_node", ""), ("nnodes", "1")))
+        configuration = {}
+        if each and machines:
+            configuration = {accelerate.PROCESSES: each * machines, accelerate.MACHINES: machines}
     check_arguments({key: value for key, value in _assigned(strays).items() if key in METHODS}, path)
     settings = {key: value for key, value in configuration.items() if not has_substitution(str(value))}
-    unsaid = {key: str(value) for key, value in arguments.items() if key not in given}
     defaults = defaults_of(program) or defaults_under(arguments, program)
-    read = read_program(Program(path, given, settings, unsaid, files, defaults, launches=by_trl), overrides, experiment)
+    read = read_program(Program(path, arguments, settings, files, defaults, launches=by_trl), overrides, experiment)
     note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"
     return read.knowing(*([note] if strays else []))
 
@@ -131,13 +135,6 @@ def _assigned(words: Iterable[str]) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def _is_multiplied(start: str) -> bool:
-    """Whether a launcher around Accelerate starts it on several nodes, and changes its options for it."""
-    launcher = _ACCELERATE.search(start)
-    around = said(start[: launcher.start()]) if launcher else {}
-    return str(around.get("num_nodes", "1")) != "1"
-
-
 def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Brought, path: Path) -> dict[str, Any]:
     """Settings of the file that Accelerate is told to take, by dotted key."""
     named = below_variable(str(launched[_FILE])) if _FILE in launched else None
@@ -148,16 +145,7 @@ def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Br
             hint = "give Accelerate's YAML as --config, with the program's arguments as key=value"
             raise ConfigError("starts Accelerate without naming its configuration", where=str(path), hint=hint)
         return {accelerate.KIND: "MULTI_GPU"}
-    check_made(named, files, path)
     return dotted(named_document("starts Accelerate with", named, path, "lay it beside the script", files).values)
-
-
-def _of_torchrun(known: Mapping[str, Any]) -> dict[str, Any]:
-    """The processes that torchrun starts, where it says them."""
-    each, machines = str(known.get("nproc_per_node", "")), str(known.get("nnodes", "1"))
-    if not (each.isdecimal() and machines.isdecimal()):
-        return {}
-    return {accelerate.PROCESSES: int(each) * int(machines), accelerate.MACHINES: int(machines)}
 
 
 _CONFIG = ("deepspeed_config", "deepspeed")
@@ -182,7 +170,6 @@ def _configuration(arguments: Mapping[str, Any], start: Start) -> str:
         own = ", which its program makes of --zero_stage and other arguments" if "zero_stage" in arguments else ""
         reason = f"starts DeepSpeed without naming its configuration{own}"
         raise ConfigError(reason, where=str(start.path), hint=f"give the DeepSpeed JSON as --config; {NO_MODEL}")
-    start.check_made(name)
     if find_named(name, start.path, start.files) is None:
         hint = f"lay it beside the script, or give {plain(Path(name).name, 60)} as --config, with --hardware"
         raise missing("starts DeepSpeed with", name, start.path, hint)

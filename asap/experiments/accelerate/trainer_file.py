@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.experiments.accelerate.arguments import settled, split_overrides, with_file
+from asap.experiments.accelerate.arguments import split_overrides, with_file
 from asap.experiments.accelerate.program import DEEPSPEED, LAUNCH_FILE, Program, read_program
 from asap.experiments.experiment import Experiment
 from asap.experiments.training_program import refuse
 from asap.stacks.accelerate.stack import KIND, OPTION, PROCESSES
 from asap.stacks.deepspeed.stack import IN_FILE
 from asap.stacks.registry import spec
+from asap.stacks.rules import meant
 from asap.stacks.stack_settings import StackSettings
 from asap.stacks.trainer.arguments import KEEP, RECOMPUTE, TRAINER, TRAINER_MICRO_BATCH
 
@@ -35,9 +36,9 @@ def in_words_of_trainer(values: Mapping[str, Any], path: Path) -> dict[str, Any]
     """
     if not {*_FACTORY.files.own} & values.keys():
         return dict(values)
-    stated = StackSettings(_DEFAULTS | {key: value for key, value in values.items() if value is not None}, str(path))
-    refuse(_FACTORY, stated)
-    return {**stated, RECOMPUTE: not stated.flag(KEEP)}
+    stated = _DEFAULTS | {key: value for key, value in values.items() if value is not None}
+    refuse(_FACTORY, StackSettings(stated, str(path)))
+    return stated | meant(_FACTORY.means, stated)
 
 
 def read_trainer_file(
@@ -62,20 +63,17 @@ def read_trainer_file(
         ConfigError: not all parameters are trained on tokens, or a file that is named is not there.
         UsageError: an override is not ``key=value``.
     """
-    own, more, rest = split_overrides(overrides)
+    own, more, _ = split_overrides(overrides)
     written = with_file({**values, **more}, path, {})
-    given = settled({key: value for key, value in written.items() if value is not None})
-    unsaid = {key: str(value) for key, value in written.items() if value is not None and key not in given}
-    stated = in_words_of_trainer(given, path)
+    stated = in_words_of_trainer(written, path)
     started = any(stated.get(key) for key in (OPTION, LAUNCH_FILE, KIND, PROCESSES)) or KIND in own
     by_deepspeed = bool(written.get(DEEPSPEED)) or (not started and (alone or DEEPSPEED in written))
     launched = {KIND: "DEEPSPEED", IN_FILE: stated.get(DEEPSPEED) or ""} if by_deepspeed else {}
     assumed = {**TRAINER.defaults, "bf16": False, "fp16": False, RECOMPUTE: False} if by_deepspeed else {}
     defaults = {} if by_deepspeed else TRAINER.defaults
     assumed |= {} if by_deepspeed or LAUNCH_FILE in stated else {OPTION: ""}
-    program = Program(path, assumed | stated, launched, unsaid, defaults=defaults, of_yaml=of_yaml, launches=True)
-    left = [*rest, *(f"{key}={value}" for key, value in own.items())]
-    return read_program(program, left, experiment.knowing(*_on_recomputation(written)))
+    program = Program(path, assumed | stated, launched, defaults=defaults, of_yaml=of_yaml, launches=True)
+    return read_program(program, overrides, experiment.knowing(*_on_recomputation(written)))
 
 
 def _on_recomputation(written: Mapping[str, Any]) -> list[str]:

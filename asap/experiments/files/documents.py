@@ -191,8 +191,12 @@ def find_named(named: str, path: Path, brought: Brought | None = None) -> NamedF
 
     Raises:
         ConfigError: it is there, and too large, not text, or cannot be read.
+        UnreadError: a script makes it in a way that is not read, so that it is brought along empty.
     """
-    if (text := find_brought(named, brought or {})) is not None:
+    if (text := find_brought(named, brought or {})) == "":
+        reason = f"makes or edits {plain(named, 80)} by a command before the run, which is not read"
+        raise UnreadError(reason, where=str(path), hint="give the file, as it is then, as --config")
+    if text is not None:
         return NamedFile(path / PurePosixPath(named).name, text)
     parts = PurePosixPath(named.lstrip("/")).parts[-_DEEPEST:]
     folders = (path.parent, *path.absolute().parents)

@@ -127,7 +127,8 @@ def refuse_script(text: str, path: Path) -> ConfigError:
     commands = list(_commands(text))
     if (known := refusal_of_text("otherwise", "\n".join(command.text for command in commands), path)) is not None:
         return known
-    calls = [name for name in map(_called, commands) if name]
+    scripts = (next((word for word in words(each.text) if word.endswith(SCRIPTS)), "$") for each in commands)
+    calls = [below_variable(name) for name in scripts if not has_substitution(name.rpartition("/")[2])]
     called = next(filter(_TRAINS.search, reversed(calls)), calls[-1] if calls else None)
     program, start = next(((name, each) for each in commands if (name := _program(each))), (None, None))
     if program and start:
@@ -158,12 +159,6 @@ def _commands(text: str) -> Iterator[Command]:
         if not command.assigns:
             yield command
             yield from commands_within(command)
-
-
-def _called(command: Command) -> str | None:
-    """The script that a command hands over to, by its path."""
-    named = next((word for word in words(command.text) if word.endswith(SCRIPTS)), "$")
-    return None if has_substitution(named.rpartition("/")[2]) else below_variable(named)
 
 
 def _program(command: Command) -> str | None:

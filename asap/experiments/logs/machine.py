@@ -53,7 +53,9 @@ def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None
     chip = chip_of_device(_KINDS_OF_NODE.sub("", named), memory or None) if named else None
     nodes, each, slices = (int(fields.get(name, 0)) for name in ("nodes", "devices_per_node", "slices"))
     listed = len(slots) if len({process for process, _ in slots}) > 1 else 0  # of one process: of its host alone
-    devices = int(fields.get("devices", 0)) or listed or nodes * each or _mesh_size(said)
+    mesh = {key: int(size) for key, size in said.items() if key.startswith("mesh.") and size.isdigit()}
+    in_mesh = math.prod(degree for key, degree in mesh.items() if key.removeprefix("mesh.") not in _FOLDED)
+    devices = int(fields.get("devices", 0)) or listed or nodes * each or (in_mesh if mesh else None)
     by_type = _slice(fields.get("slice"), None, slices)
     by_topology = _slice(by_type.chip.name if by_type else chip, _topology(fields), slices)
     if resolved := by_topology or by_type:
@@ -78,12 +80,6 @@ def _of_platform(name: str) -> dict[str, str]:
     if _CHIP.match(rest) and counts and (len(counts) > 1 or counts[0].start() or devices == _OF_NODE):
         return chip | {"devices": str(devices)}
     return chip | ({"nodes": counts[0][1]} if counts and counts[0].start() == 0 else {})
-
-
-def _mesh_size(said: Mapping[str, str]) -> int | None:
-    """Devices of the mesh that is built, by its degrees."""
-    mesh = {k.removeprefix("mesh."): int(v) for k, v in said.items() if k.startswith("mesh.") and v.isdigit()}
-    return math.prod(degree for axis, degree in mesh.items() if axis not in _FOLDED) or None if mesh else None
 
 
 def _topology(fields: Mapping[str, str]) -> str | None:

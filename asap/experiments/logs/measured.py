@@ -231,7 +231,8 @@ def ending_of(found: Sequence[Found], steps: Sequence[Any], said: Mapping[str, s
     if "completed" in kinds and not any(kind in ("out_of_memory", "collective_timeout") for kind in kinds):
         failures = []
     if not failures:
-        if _is_nan(steps):
+        losses = [step[1]["loss"].casefold() for step in steps[-_NAN_STEPS:] if "loss" in step[1]]
+        if len(losses) == _NAN_STEPS and all(loss in ("nan", "-nan", "inf", "-inf") for loss in losses):
             return Ending(kind="not_a_number", line=f"loss: {steps[-1][1]['loss']}", line_number=steps[-1][2])
         done = next((one for one in behind if cast(EndingForm, one.form).kind == "completed"), None)
         return _ending("completed", done, steps) if done else _by_count(steps, said)
@@ -289,12 +290,6 @@ def _largest(lines: Sequence[Found]) -> tuple[Allocation, ...]:
         if (held := size(item["size"]))
     ]
     return tuple(sorted(dict.fromkeys(known), key=lambda one: -one.size_bytes)[:_MOST_LISTED])
-
-
-def _is_nan(steps: Sequence[Any]) -> bool:
-    """Whether the losses of the last steps are no numbers."""
-    losses = [step[1]["loss"].casefold() for step in steps[-_NAN_STEPS:] if "loss" in step[1]]
-    return len(losses) == _NAN_STEPS and all(loss in ("nan", "-nan", "inf", "-inf") for loss in losses)
 
 
 def _ending(kind: str, one: Found, steps: Sequence[Any], figures: dict[str, str] | None = None) -> Ending:

@@ -153,7 +153,9 @@ def _stack_of_file(values: Mapping[str, Any], path: Path) -> str | None:
 
 def reading_of(found: Scan, path: Path) -> LogReading:
     """What the lines of a log say of its last run."""
-    is_reversed = _is_reversed(found)
+    numbers = [index for _, fields, *_ in found.steps if (index := step_index(fields)) is not None]
+    down = sum(after < before for before, after in pairwise(numbers))
+    is_reversed = down > 1 and 2 * down > len(numbers)  # the newest line stands first, as collectors export them
     cuts = [] if is_reversed else _cuts(found)
     happened = [one[3] for one in found.steps[-1:]] + [one.offset for one in found.endings[-1:]]
     while len(cuts) > 1 and cuts[-1][1] > max(happened, default=0):
@@ -195,13 +197,6 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     clock = figures.get("step_by_clock") if blocks or said.model_dump(exclude_none=True) else None
     sizes = Sizes(tokens, said.global_batch, said.devices, said.accumulation, clock)
     return reading.model_copy(update={"measured": measured(steps, totals, sizes)})
-
-
-def _is_reversed(found: Scan) -> bool:
-    """Whether the newest line stands first, as collectors export them: most steps count down."""
-    numbers = [number for _, fields, *_ in found.steps if (number := step_index(fields)) is not None]
-    down = sum(after < before for before, after in pairwise(numbers))
-    return down > 1 and 2 * down > len(numbers)
 
 
 def _cuts(found: Scan) -> list[tuple[int, int]]:

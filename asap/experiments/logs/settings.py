@@ -81,8 +81,9 @@ def settings_of(reading: LogReading) -> LogSettings:
     for name in ("devices", "nodes", "devices_per_node"):
         if found.get(name) is None:
             found[name] = getattr(hardware, name)
-    if found.get("devices") is None and (mesh := _product(found)):
-        found["devices"] = mesh
+    groups = found.get("data") or (found.get("shard") or 0) * (found.get("replicate") or 1)
+    if found.get("devices") is None and groups and found.get("tensor") and found.get("pipeline"):
+        found["devices"] = int(groups * found["tensor"] * found["pipeline"] * (found.get("context") or 1))
     found["global_batch"] = reading.global_batch_of_steps or found.get("global_batch")
     found["objective"] = _objective(reading)
     _derive(found, reading)
@@ -242,14 +243,6 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
     if any(name.startswith("mesh.") for name in said):
         found |= {axis: found.get(axis, 1) for axis in ("tensor", "pipeline", "context")}
     return found
-
-
-def _product(found: Mapping[str, Any]) -> int | None:
-    """Devices, where data parallelism and the model's axes are all known."""
-    data = found.get("data") or ((found.get("shard") or 0) * (found.get("replicate") or 1))
-    if not data or not found.get("tensor") or not found.get("pipeline"):
-        return None
-    return int(data * found["tensor"] * found["pipeline"] * (found.get("context") or 1))
 
 
 def _value(field: str, value: Any) -> Any:

@@ -233,7 +233,9 @@ def chunks(path: Path, progress: Callable[[int], None] | None = None) -> Iterato
         with open_log(path) as stream:
             head = stream.read(CHUNK)
             decode = decoder_of(head)
-            if unlike := _unlike_text(decoder_of(head)(head[:_ENCODING_PEEK])):
+            peek = decoder_of(head)(head[:_ENCODING_PEEK]).decode("utf-8", "replace")
+            binary = peek.count("\ufffd") > 0.3 * len(peek)
+            if unlike := "binary" if binary else "" if peek.strip() else "empty":
                 raise ConfigError(f"is {unlike}, not the log of a run", where=str(path), hint="give its text output")
             while head:
                 total += len(head)
@@ -253,12 +255,6 @@ def chunks(path: Path, progress: Callable[[int], None] | None = None) -> Iterato
         # a log that is still packed, or was cut: what there is counts
     if rest:
         yield rest if rest.endswith(b"\n") else rest + b"\n"
-
-
-def _unlike_text(head: bytes) -> str:
-    """What the beginning of a file is that is no text; empty where it is one."""
-    text = head.decode("utf-8", "replace")
-    return "binary" if text.count("\ufffd") > 0.3 * len(text) else "" if text.strip() else "empty"
 
 
 def clean(line: bytes) -> str:

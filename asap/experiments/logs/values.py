@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import dropwhile
 from typing import Any
 
@@ -42,7 +43,12 @@ def _values(block: RawBlock) -> dict[str, Any]:
         return {name: scalar(value) for name, _, value in fields}
     if block.kind == "json":
         found = _json(text) or _evaluated(text, {})
-        return (found if isinstance(found, dict) else {}) or _leading_fields(text)
+        if isinstance(found, dict) and found:
+            return found
+        # fields of an object that the log cuts, but for the last line, which it may have cut as well
+        with suppress(ValueError, RecursionError):
+            return _json(json.dumps(from_json(text[: text.rfind("\n")], allow_partial=True)))
+        return {}
     if block.kind == "yaml":
         return _yaml(block.lines)
     return {} if _SOURCE.search(block.title) else _call(text)
@@ -107,14 +113,6 @@ def _evaluated(literal: str | ast.expr, otherwise: Any) -> Any:
         return otherwise
 
 
-def _leading_fields(text: str) -> dict[str, Any]:
-    """Fields of a JSON object that the log cuts, but for the last line, which it may have cut as well."""
-    try:
-        return _json(json.dumps(from_json(text[: text.rfind("\n")], allow_partial=True)))
-    except (ValueError, RecursionError):
-        return {}
-
-
 def _yaml(lines: list[str]) -> dict[str, Any]:
     """A YAML mapping; of one that is followed by other text, the part before it, without what its beginning lacks."""
     indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
@@ -150,7 +148,8 @@ def _call(text: str) -> dict[str, Any]:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return _keywords(text)
+        lines = re.findall(r"^[ \t]*(\w+)=(.{0,2000}?),?[ \t]*$", text, re.MULTILINE)  # of one whose text is no Python
+        return {name: scalar(value) for name, value in lines}
     return _of_call(tree) if isinstance(tree, ast.Call) else {}
 
 
@@ -167,9 +166,3 @@ def _of_node(node: ast.expr) -> Any:
         pairs = zip(node.keys, node.values, strict=True)
         return {str(_of_node(key)): _of_node(value) for key, value in pairs if key is not None}
     return node.value if isinstance(node, ast.Constant) else scalar(ast.unparse(node))
-
-
-def _keywords(text: str) -> dict[str, Any]:
-    """Lines ``name=value,`` of an object whose text is no Python."""
-    found = re.findall(r"^[ \t]*(\w+)=(.{0,2000}?),?[ \t]*$", text, re.MULTILINE)
-    return {name: scalar(value) for name, value in found}

@@ -16,9 +16,8 @@ from asap.experiments.maxtext.settings import (
 )
 from asap.models import Architecture, architecture_from_row, find_architecture, known_architectures
 from asap.models.parameters import linear_attention_parameters
-from asap.stacks.spec import word_keys
 
-_ROW_KEYS = {field: word_keys(words)[0] for field, words in TABLE.model.shapes.items()}
+_ROW_KEYS = {field: words[0].keys[0] for field, words in TABLE.model.shapes.items()}
 _SHAPES = ("base_num_decoder_layers", "base_emb_dim", "base_mlp_dim", "base_num_query_heads", "global_parameter_scale")
 
 

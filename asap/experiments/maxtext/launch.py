@@ -114,7 +114,7 @@ def read_maxtext_script(start: Start, overrides: Iterable[str], experiment: Expe
     launch, path, overrides = _launch_of(start.outer, start.command), start.path, tuple(overrides)
     given = {text.partition("=")[0] for text in overrides}
     unknown = [key for key in launch.unknown if key not in {*given, *_NO_MATTER}]
-    if unsaid := [key for key in unknown if key in TABLE.words()]:
+    if unsaid := [key for key in unknown if key in TABLE.words]:
         reason = f"sets {', '.join(unsaid)} by a variable whose value is not said"
         raise UnreadError(reason, where=f"{path}:{launch.line}", hint=f"add {' '.join(f'{key}=…' for key in unsaid)}")
     origin = f"{path.name}:{launch.line}"

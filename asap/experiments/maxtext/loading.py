@@ -60,17 +60,15 @@ def load_settings(document: Document, overrides: Iterable[tuple[str, str]] = ())
     overruled: tuple[str, ...] = ()
     if path is not None:
         model = _model_settings(path, {**settings, **said}, said)
-        overruled = _overruled(settings, model) if path != document.path.absolute() else ()
+        said_by_file = {key for key, one in settings.items() if one.layer is SettingLayer.FILE and key != RULES}
+        both = (key for key in model if key in said_by_file and path != document.path.absolute())
+        differs = (key for key in both if settings[key].value != model[key].value)
+        overruled = tuple(f"{settings[key].origin}: {key}" for key in differs)
         _lay(settings, model)
     _lay(settings, said)
     if path is None and str(named) in MODEL_ROLES:
         settings = {key: setting for key, setting in settings.items() if key not in (RULES, MESH_AXES)}
     return MaxTextSettings(settings, overruled)
-
-
-def _overruled(below: Mapping[str, Setting], model: Mapping[str, Setting]) -> tuple[str, ...]:
-    both = (key for key in model if key in below and key != RULES and below[key].layer is SettingLayer.FILE)
-    return tuple(f"{below[key].origin}: {key}" for key in both if below[key].value != model[key].value)
 
 
 def _lay(settings: dict[str, Setting], over: Mapping[str, Setting]) -> None:
@@ -108,14 +106,10 @@ def _values(document: Document, layer: SettingLayer, *, checked: bool = True) ->
     return settings
 
 
-def _beside(document: Document, name: str) -> Path | None:
-    """A file beside a configuration, or in MaxText's folder ``configs`` above it."""
-    configs = (parent for parent in document.path.absolute().parents if parent.name == "configs")
-    return next((path for folder in (document.path.parent, *configs) if is_file(path := folder / name)), None)
-
-
 def _base_settings(document: Document, base: str, deeper: int) -> dict[str, Setting]:
-    path = _beside(document, base)
+    """Settings of a file beside a configuration, or in MaxText's folder ``configs`` above it."""
+    configs = (parent for parent in document.path.absolute().parents if parent.name == "configs")
+    path = next((path for folder in (document.path.parent, *configs) if is_file(path := folder / base)), None)
     if path and deeper:
         return _file_settings(read_document(path), deeper - 1)
     if path:

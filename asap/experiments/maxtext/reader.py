@@ -24,8 +24,8 @@ from asap.stacks.maxtext.rematerialisation import remat_note
 from asap.stacks.maxtext.sharding_rules import MESH_AXES, RULES, axis_roles
 from asap.stacks.reading import field_of
 from asap.stacks.registry import OF_YAML
-from asap.stacks.spec import word_keys
 from asap.stacks.stack_settings import harmless
+from asap.stacks.words import word_keys
 
 OF_MODEL = "hyperparameters of the model's file: "
 """What the provenance of a key begins with that the file of the model sets."""
@@ -78,7 +78,7 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
 
 def _sources(settings: MaxTextSettings, document: Document, devices: int | None) -> dict[str, str]:
     """Where what is no field of the model was said."""
-    words = {f"workload.{field}": word_keys(said) for field, said in TABLE.workload.items()}
+    words = {f"workload.{field}": word_keys(*said) for field, said in TABLE.workload.items()}
     keys = {path: next(filter(settings.text, names), names[0]) for path, names in words.items()}
     keys |= {"plan.remat": "remat_policy", "plan.microbatches": _ACCUMULATION}
     keys |= {
@@ -180,6 +180,9 @@ def _workload(
         found["gradient_precision"] = None
     if weights == found["first_moment_precision"]:
         found["first_moment_precision"] = None
+    # dense_matmul (layers/moe.py): without a factor every expert computes every token
+    said = settings.number("capacity_factor") or 0.0
+    capacity = said if said > 0 else model.experts / max(model.experts_per_token, 1)
     in_rings = _is_split(settings, "context")
     found |= {
         "sequence_length": settings.positive("max_target_length"),
@@ -187,8 +190,8 @@ def _workload(
         "framework": TABLE.framework,
         "pipelined_layers": pipelined,
         "zero_stage": 1 if settings.flag("shard_optimizer_over_data") else None,
-        "context_parallel": settings.choice(_STRATEGY, ("all_gather", "ring")) if in_rings else None,
-        "capacity_factor": _capacity_factor(settings, model),
+        "context_parallel": settings.text(_STRATEGY) if in_rings else None,
+        "capacity_factor": capacity if model.is_moe and not settings.flag("sparse_matmul") else None,
         "sequence_parallel": _is_split(settings, "tensor_sequence") or None,
     }
     return validated(Workload, found, str(document.path))
@@ -199,14 +202,6 @@ _STRATEGY = "context_parallel_strategy"
 
 def _is_split(settings: MaxTextSettings, axis: str) -> bool:
     return any((settings.whole(axis_key(network, axis)) or 1) != 1 for network in PER)
-
-
-def _capacity_factor(settings: MaxTextSettings, model: Architecture) -> float | None:
-    """Of MaxText's ``dense_matmul`` (layers/moe.py): without a factor every expert computes every token."""
-    if settings.flag("sparse_matmul") or not model.is_moe:
-        return None
-    factor = settings.number("capacity_factor") or 0.0
-    return factor if factor > 0 else model.experts / model.experts_per_token
 
 
 def _hyperparameters(settings: MaxTextSettings, in_yaml: bool) -> dict[str, Any]:

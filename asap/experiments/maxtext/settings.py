@@ -120,13 +120,13 @@ EARLIER = TABLE.sections
 @cache
 def known_keys() -> frozenset[str]:
     """Keys that MaxText has or had since 2024."""
-    return TABLE.words() | irrelevant("maxtext") | {*TABLE.names["tensors"]}
+    return TABLE.words | irrelevant("maxtext") | {*TABLE.names["tensors"]}
 
 
 @cache
 def own_keys() -> frozenset[str]:
     """Those that no table of another stack has: a file with none of them is not known to be MaxText's."""
-    words = {word for folder, table in specs().items() for word in table.words() | irrelevant(folder)}
+    words = {word for folder, table in specs().items() for word in table.words | irrelevant(folder)}
     return known_keys() - {word.rpartition(".")[2] for word in words}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.files.documents import Brought, NamedFile, below_variable, find_named
+from asap.experiments.files.documents import Brought, NamedFile, below_variable, find_brought, find_named
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.stacks.deepspeed.stack import OFFLOAD, STAGE
 from asap.stacks.megatron.releases import ZERO
@@ -36,8 +36,8 @@ def with_configuration(
     named = settings.text(_NAMED)
     if named is None:
         return settings, frozenset(), ()
-    found = find_named(below_variable(named), path, files)
-    found = found if found and found.text else None
+    made = find_brought(below_variable(named), files) == ""
+    found = None if made else find_named(below_variable(named), path, files)
     values = {} if found is None else _values(found)
     stage = str(values.get(STAGE, 0)) if found else ""
     if stage not in _STAGES:

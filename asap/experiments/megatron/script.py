@@ -57,7 +57,11 @@ def find_arguments(text: str, path: Path) -> Start | None:
         return None
     _check_program(whole, path)
     commands = tuple(read_commands(whole))
-    runs = [command for command in commands if not command.assigns and _is_run(command)]
+    runs = [
+        command
+        for command in commands
+        if not command.assigns and signs_among(one.name for one in options(command.text)) > 1
+    ]
     run = next((command for command in runs if command.certain), runs[0] if runs else commands[-1])
     return Start(run, run, path, whole, commands, len(runs))
 
@@ -87,7 +91,7 @@ def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Exp
     read = [c for c in commands if c is run or (c.certain and (run is None or c.text.startswith("sbatch ")))]
     lines = {_name(o): o.line for c in commands if c.certain for o in options(c.written, c.line)}
     maybe = {_name(o): o.line for c in commands if not c.certain for o in options(c.written, c.line)}
-    maybe = {name: line for name, line in maybe.items() if name in _TABLE.words()}
+    maybe = {name: line for name, line in maybe.items() if name in _TABLE.words}
     values, unknown = _last_values(option for command in read for option in _options_of(command))
     unknown = {name: lines.get(name, line) for name, line in unknown.items()}
     if run is None and not signs_among((*values, *unknown, *maybe)):
@@ -95,11 +99,16 @@ def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Exp
         raise ConfigError(reason, where=str(path), hint=_INSTEAD)
     sources = [c.text.split(maxsplit=1)[1] for c in commands if c.text.startswith(("source ", ". "))]
     sources = [source for source in sources if not _ENVIRONMENT.search(source)]
-    open_ = _open_words(run) if run else []
+    # words of the command besides the values of its options that only a run can tell: $EXTRA_ARGS
+    beside = (one.words[0 if one.name in _TABLE.switches else 1 :] for one in options(run.text)) if run else ()
+    open_ = [word for words in beside for word in words if has_substitution(word)]
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [] if run else ["starts no run itself: the arguments that it sets are read, with Megatron-LM's defaults"]
-    notes += _note_on_open(open_, run)
-    known = _TABLE.words() | irrelevant("megatron") | {*_TABLE.switches}
+    filled = {key for key, value in run.scope.variables.items() if value is None} if run else set()
+    added = [word for word in open_ if (said := _FILLED.fullmatch(word)) and said[1] in filled]
+    listed = plain(", ".join(dict.fromkeys(added)), 120)  # what nothing sets is empty
+    notes += [f"adds {listed} to its command, which only a run can tell: not read"] if added else []
+    known = _TABLE.words | irrelevant("megatron") | {*_TABLE.switches}
     foreign = {name: said for name, said in values.items() if name not in known}
     counts_experts = any(_OF_EXPERTS.search(name) and str(said) not in _ONE for name, said in foreign.items())
     for said, what in ((maybe, "under conditions that it does not decide"), (unknown, "to what it does not say")):
@@ -148,24 +157,6 @@ def _options_of(command: Command) -> Iterator[Option]:
         yield from options(_LAYOUT.sub(r"\1'\2'", rest if program else command.text), command.line)
 
 
-def _is_run(command: Command) -> bool:
-    return signs_among(option.name for option in options(command.text)) >= 2
-
-
-def _open_words(command: Command) -> list[str]:
-    """Words of a command besides the values of its options that only a run can tell: ``$EXTRA_ARGS``."""
-    beside = (one.words[0 if one.name in _TABLE.switches else 1 :] for one in options(command.text))
-    return [word for words in beside for word in words if has_substitution(word)]
-
-
-def _note_on_open(words: list[str], command: Command | None) -> list[str]:
-    """A note on words that the script fills with what only a run can tell; what nothing sets is empty."""
-    filled = {key for key, value in command.scope.variables.items() if value is None} if command else set()
-    found = [word for word in words if (said := _FILLED.fullmatch(word)) and said[1] in filled]
-    listed = plain(", ".join(dict.fromkeys(found)), 120)
-    return [f"adds {listed} to its command, which only a run can tell: not read"] if found else []
-
-
 def _by_line(arguments: Mapping[str, int]) -> str:
     """``--num-layers, --hidden-size (line 4), --bf16 (line 9)``."""
     lines: dict[int, list[str]] = {}
@@ -176,7 +167,7 @@ def _by_line(arguments: Mapping[str, int]) -> str:
 
 def is_argument(key: str) -> bool:
     """Whether an override is one of Megatron-LM's arguments."""
-    return key.startswith("--") or plain_name(_TABLE, key) in _TABLE.words()
+    return key.startswith("--") or plain_name(_TABLE, key) in _TABLE.words
 
 
 def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str, int]) -> StackSettings | None:
@@ -204,7 +195,7 @@ def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str,
 
 def _last_values(said: Iterable[Option]) -> tuple[dict[str, Any], dict[str, int]]:
     """The value of each argument as argparse takes it, the last one; the lines of those not known."""
-    table, read = _TABLE, _TABLE.words()
+    table, read = _TABLE, _TABLE.words
     values: dict[str, Any] = {}
     unknown: dict[str, int] = {}
     for option in said:

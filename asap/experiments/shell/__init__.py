@@ -5,10 +5,8 @@ from asap.experiments.shell.script import SCRIPTS, commands_within, is_script, r
 from asap.experiments.shell.starts import (
     Given,
     Start,
-    check_made,
     environment_of,
     find_start,
-    made_files,
     starts_in,
     undecided_options,
     with_given,
@@ -18,8 +16,8 @@ from asap.experiments.shell.variables import gpu_of_directives, has_substitution
 from asap.experiments.shell.words import Option, options, words
 
 __all__ = [
-    "EVALUATED", "SCRIPTS", "Command", "Given", "Option", "Start", "check_made", "commands_within",
-    "environment_of", "find_start", "gpu_of_directives", "has_substitution", "is_script", "made_files", "options",
+    "EVALUATED", "SCRIPTS", "Command", "Given", "Option", "Start", "commands_within",
+    "environment_of", "find_start", "gpu_of_directives", "has_substitution", "is_script", "options",
     "read_commands", "script_text", "slurm_variables", "starts_in", "undecided_options", "unread_line",
     "with_given", "with_sources", "words",
 ]  # fmt: skip

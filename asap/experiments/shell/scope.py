@@ -65,17 +65,14 @@ class Variables:
         before = self.values.get(name, "")
         if appended:
             value = "" if before is None else before + value
-        is_open = _is_substituted(value) or (appended and before is None)
+        # of several arguments those without a substitution are known
+        is_open = ("$(" in value or "`" in value) and _OPTION.search(value) is None
+        is_open = is_open or (appended and before is None)
         if not certain and before and value.startswith(before):
             value = f"{before} ${{{name}}}"
         elif not certain:
             is_open = value != self.values.get(name)
         self.set({name: None if is_open else value})
-
-
-def _is_substituted(value: str) -> bool:
-    """Whether only a run can tell a value; of several arguments those without a substitution are known."""
-    return ("$(" in value or "`" in value) and _OPTION.search(value) is None
 
 
 EVALUATED = "eval"

@@ -63,7 +63,8 @@ _MAKEFILES = ("makefile", "gnumakefile")
 _LONGEST = 200
 
 
-def _is_makefile(path: Path) -> bool:
+def is_makefile(path: Path) -> bool:
+    """Whether a file is a Makefile, by its name."""
     return path.name.casefold() in _MAKEFILES or path.suffix == ".mk"
 
 
@@ -72,7 +73,7 @@ def script_text(path: Path) -> str:
     :func:`asap.experiments.files.documents.read_text`.
     """
     text = read_text(path)
-    if _is_makefile(path):
+    if is_makefile(path):
         raise UnreadError("is a Makefile, which is not read", where=str(path), hint="give the script that it runs")
     if path.suffix == ".fish" or _FISH.match(text):
         raise UnreadError("is a script of Fish, which is not read", where=str(path))
@@ -81,7 +82,7 @@ def script_text(path: Path) -> str:
 
 def is_script(path: Path) -> bool:
     """Whether a file is a script of a shell; one that is not there has its suffix alone."""
-    if path.suffix in (*SCRIPTS, *_OTHERS) or _is_makefile(path):
+    if path.suffix in (*SCRIPTS, *_OTHERS) or is_makefile(path):
         return True
     if path.suffix in _DOCUMENTS:
         return False

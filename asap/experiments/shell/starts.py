@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from asap.core.errors import UnreadError, UsageError
+from asap.core.errors import UsageError
 from asap.core.text import plain
-from asap.experiments.files.documents import Brought, find_brought
+from asap.experiments.files.documents import Brought
 from asap.experiments.shell.scope import Command
 from asap.experiments.shell.script import commands_within, read_commands, with_sources
 from asap.experiments.shell.words import options, words
@@ -40,13 +40,6 @@ def made_files(commands: Iterable[Command]) -> dict[str, str]:
     return files
 
 
-def check_made(named: str, files: Brought, path: Path) -> None:
-    """Raise UnreadError where the file of that name is made in a way that is not read."""
-    if find_brought(named, files) == "":
-        reason = f"makes or edits {plain(named, 80)} by a command before the run, which is not read"
-        raise UnreadError(reason, where=str(path), hint="give the file, as it is then, as --config")
-
-
 _FILLED = re.compile(r"[\"']?\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?[\"']?", re.ASCII)
 _ASSIGNED = re.compile(r"(?:(?:export|local|declare|readonly)\s+(?:-\w+\s+)*)?([A-Za-z_]\w*)\+?=", re.ASCII)
 
@@ -59,16 +52,13 @@ def undecided_options(before: Iterable[Command], start: Command) -> dict[str, st
         start: the command.
     """
     open_ = {found[1] for word in start.text.split() if (found := _FILLED.fullmatch(word))}
-    filled = ((command, _filled_by(command)) for command in before if not command.certain)
+    filled = ((each, _ASSIGNED.match(each.text)) for each in before if each.assigns and not each.certain)
     return {
-        option.name: f"${{{name}}}" for command, name in filled if name in open_ for option in options(command.text)
+        option.name: f"${{{name[1]}}}"
+        for command, name in filled
+        if name and name[1] in open_
+        for option in options(command.text)
     }
-
-
-def _filled_by(command: Command) -> str:
-    """The variable that an assignment fills."""
-    found = _ASSIGNED.match(command.text) if command.assigns else None
-    return found[1] if found else ""
 
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -104,7 +94,9 @@ def with_given(script: str, overrides: Iterable[str], is_setting: Callable[[str]
     rest: list[str] = []
     for override in overrides:
         name, separator, value = override.partition("=")
-        if not separator or is_setting(name) or not _uses(within or script, name):
+        taken = rf"\$\{{?{name}(?!\w)|\$\(\([^)]*(?<!\w){name}(?!\w)"  # $TP, ${{TP:-8}}
+        used = _VARIABLE.fullmatch(name) and re.search(taken, within or script, re.ASCII)
+        if not separator or is_setting(name) or not used:
             rest.append(override)
         elif name in given:
             raise UsageError("is given twice", where=plain(name, 80))
@@ -117,13 +109,6 @@ def with_given(script: str, overrides: Iterable[str], is_setting: Callable[[str]
     return Given(
         f"{set_first}{'' if same_line else chr(10)}{script}", rest, tuple(f"{k}={v}" for k, v in given.items())
     )
-
-
-def _uses(script: str, name: str) -> bool:
-    """Whether a script takes the value of a variable: ``$TP``, ``${TP:-8}``."""
-    if _VARIABLE.fullmatch(name) is None:
-        return False
-    return re.search(rf"\$\{{?{name}(?!\w)|\$\(\([^)]*(?<!\w){name}(?!\w)", script, re.ASCII) is not None
 
 
 _PRINTS = ("echo", "printf")
@@ -169,10 +154,6 @@ class Start:
         """Options that a variable may hold, with the variable."""
         return undecided_options(self.before, self.outer)
 
-    def check_made(self, named: str) -> None:
-        """Raise UnreadError where the script makes the file of that name in a way that is not read."""
-        check_made(named, self.files, self.path)
-
     def notes(self) -> tuple[str, ...]:
         """Which of the runs of the script it is; nothing where there is one."""
         said = f"{self.path.name} starts {self.runs} runs; the one of line {self.outer.line} is read"
@@ -205,11 +186,10 @@ def _sure(script: str) -> tuple[tuple[int, tuple[Command, ...]], ...]:
     """Places of commands that are sure to run, each with those in its quotes and itself."""
     sure = ((place, each) for place, each in enumerate(read_commands(script)) if each.certain and not each.assigns)
     runs = ((place, each) for place, each in sure if each.text.partition(" ")[0] not in _PRINTS)
-    return tuple((place, (*_within(each), each)) for place, each in runs)
-
-
-def _within(command: Command) -> tuple[Command, ...]:
-    return tuple(each for each in commands_within(command) if each.certain and not each.assigns)
+    return tuple(
+        (place, (*(one for one in commands_within(each) if one.certain and not one.assigns), each))
+        for place, each in runs
+    )
 
 
 def environment_of(command: Command) -> dict[str, str]:

@@ -85,7 +85,8 @@ class Walk:
         elif kind == "case_statement":
             self._case(node)
         elif kind == "function_definition":
-            self._function(node)
+            name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+            self._functions |= {self._text(name): body} if name is not None and body is not None else {}
         elif kind == "ERROR":
             self._block(node, False)
         elif kind in ("compound_statement", "subshell", "do_group", "else_clause", "pipeline", "program"):
@@ -136,11 +137,6 @@ class Walk:
         for item in (child for child in node.named_children if child.type == "case_item"):
             for statement in item.named_children[len(item.children_by_field_name("value")) :]:
                 self._statement(statement, False)
-
-    def _function(self, node: Node) -> None:
-        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        if name is not None and body is not None:
-            self._functions[self._text(name)] = body
 
     def _redirected(self, node: Node, certain: bool) -> _Outcome:
         body = node.child_by_field_name("body")

@@ -5,20 +5,20 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, validated
 from asap.experiments.huggingface_model import NO_MODEL, model_named_in, name_at_end, read_huggingface, read_named_model
-from asap.models import Architecture, find_architecture
+from asap.models import Architecture
 from asap.models.architecture import SHAPES
-from asap.models.catalogue import find_base
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import from_settings
-from asap.stacks.registry import code, folder_of
-from asap.stacks.spec import Meaning, Spec, Word, word_keys
+from asap.stacks.registry import hook
+from asap.stacks.shapes import said_of, shapes_of
+from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import StackSettings
+from asap.stacks.words import word_keys
 
 
 def with_model(
@@ -29,11 +29,10 @@ def with_model(
     Raises:
         ConfigError: it is of no kind that is read, or contradicts itself.
     """
-    own = code(folder_of(spec))
-    if own is not None and hasattr(own, "model_of"):
-        shapes = {key for words in spec.model.shapes.values() for key in word_keys(words)}
+    if model_of := hook(spec, "model_of"):
+        shapes = {key for words in spec.model.shapes.values() for key in word_keys(*words)}
         open_ = unsettled & {*shapes, *spec.names.get("shapes", ())}
-        said = ({}, (_HANGS.format(", ".join(sorted(open_))),)) if open_ else own.model_of(settings)
+        said = ({}, (_HANGS.format(", ".join(sorted(open_))),)) if open_ else model_of(settings)
         return _of_code(spec, said, settings, experiment)
     if spec.model.section is not None:
         return _with_said(spec, settings, _of_section(spec, settings, path, experiment))
@@ -56,7 +55,7 @@ def _of_code(
     if given is not None and (model.layers is None or (model.missing() and not given.missing())):
         return experiment
     notes = notes if found else notes or (NO_MODEL,)
-    said_by = ((field, key) for field, words in spec.model.shapes.items() for key in word_keys(words))
+    said_by = ((field, key) for field, words in spec.model.shapes.items() for key in word_keys(*words))
     shapes = {f"model.{f}": settings.source(key) for f, key in said_by if key in settings and getattr(model, f)}
     sources = {"model": settings.where().rpartition("/")[2]} | shapes
     return experiment.knowing(*notes, model=model, provenance=sources)
@@ -71,12 +70,11 @@ def _shaped_or_named(spec: Spec, settings: StackSettings, path: Path, experiment
     fields = _shapes(spec, settings)
     if "layers" in fields:
         given = experiment.model.model_dump(exclude_unset=True) if experiment.model else {}
-        model = _validated(fields | given, settings)
-        return _with_fields(spec, settings, experiment.knowing(model=model, provenance={"model": path.name}))
+        return experiment.knowing(model=_validated(fields | given, settings), provenance={"model": path.name})
     named = spec.model.name.said(settings) if spec.model.name else None
     said = str(settings[spec.model.name.key(settings)]) if spec.model.name and named else ""
-    own = code(folder_of(spec))
-    said = own.model_name(said) if said and own is not None and hasattr(own, "model_name") else said
+    model_name = hook(spec, "model_name")
+    said = model_name(said) if said and model_name else said
     if not said or (name := name_at_end(said)) is None:
         return experiment if experiment.model else experiment.knowing(f"{NO_MODEL}{spec.model.beside}")
     found, notes = model_named_in(path, name)
@@ -86,7 +84,7 @@ def _shaped_or_named(spec: Spec, settings: StackSettings, path: Path, experiment
 
 def _with_said(spec: Spec, settings: StackSettings, experiment: Experiment) -> Experiment:
     """The model with fields that settings decide whatever it is."""
-    found = {field: said for field, word in spec.model.over.items() if (said := _said(word, settings)) is not None}
+    found = {field: said for field, word in spec.model.over.items() if (said := said_of((word,), settings)) is not None}
     if experiment.model is None or not found:
         return experiment
     return experiment.model_copy(update={"model": _validated(experiment.model.model_dump() | found, settings)})
@@ -109,59 +107,17 @@ def _of_section(spec: Spec, settings: StackSettings, path: Path, experiment: Exp
     return read_huggingface(Document(path, config | {"model_type": family}, {}), experiment)
 
 
-def _with_fields(spec: Spec, settings: StackSettings, experiment: Experiment) -> Experiment:
-    """The model with what the stack's own code says of it."""
-    own, model = code(folder_of(spec)), experiment.model
-    if own is None or model is None or not hasattr(own, "model_fields"):
-        return experiment
-    try:
-        found = {field: value for field, value in own.model_fields(settings).items() if value is not None}
-    except ValueError as error:
-        raise ConfigError(plain(str(error), 200), where=settings.where()) from error
-    return experiment.model_copy(update={"model": _validated(model.model_dump() | found, settings)})
-
-
 def _shapes(spec: Spec, settings: StackSettings) -> dict[str, Any]:
-    """Fields of an architecture as they are said, then as the kind of model implies, then as they follow."""
+    """Fields of the model; none where its layers are not said, or its settings name another one."""
     table = spec.model
     kind = table.family.said(settings) if table.family else None
     if table.families and kind not in (None, *table.families):
         reason = f"{table.family.key(settings) if table.family else 'model'} {plain(str(kind), 40)} is not read"
         raise ConfigError(reason, where=settings.where(), hint=f"read are {', '.join(table.families)}")
-    implied: Mapping[str, Meaning] = table.families.get(kind or next(iter(table.families), ""), {})
-    fields: dict[str, Any] = {"name": kind}
-    for field, words in table.shapes.items():
-        value = _said(words, settings)
-        value = implied.get(field) if value is None else value
-        if value is not None:
-            fields[field] = value
-    fields = {**implied, **fields}
-    shaped = any(key in settings for word in table.shapes.values() for key in word_keys(word))
+    found, _ = shapes_of(table, settings, kind)
+    shaped = any(key in settings for words in table.shapes.values() for key in word_keys(*words))
     by_kind = kind is not None and not (table.name and table.name.said(settings))
-    if "layers" not in fields or not (shaped or by_kind):
-        return {}
-    vocabulary = table.vocabulary.said(settings) if table.vocabulary else None
-    named = find_architecture(vocabulary) or find_base(vocabulary) if vocabulary and "vocab" not in fields else None
-    fields |= {"vocab": named.vocab} if named is not None and named.vocab else {}
-    heads, width = (digits(str(fields.get(name))) for name in ("heads", "d_model"))
-    fields.setdefault("kv_heads", heads)
-    if heads and width and not width % heads:
-        fields.setdefault("head_dim", width // heads)
-    if table.width and width:
-        fields.setdefault("d_ff", table.width * width)
-    return {field: value for field, value in fields.items() if value is not None}
-
-
-def _said(words: Word | tuple[Word, ...], settings: StackSettings) -> Any:
-    for word in words if isinstance(words, tuple) else (words,):
-        try:
-            found = word.meaning(settings)
-        except ValueError as error:
-            key = word.key(settings)
-            raise ConfigError(f"{key} must be {error}", where=settings.where(key)) from error
-        if found is not None:
-            return found
-    return None
+    return {"name": kind, **found} if "layers" in found and (shaped or by_kind) else {}
 
 
 def _validated(fields: Mapping[str, Any], settings: StackSettings) -> Architecture:
@@ -190,31 +146,26 @@ def planned(
         PlanError: the degrees do not divide the devices, or a word has no meaning.
     """
     axes, batch = spec.axes, spec.batch
-    moved = {key for one in spec.offload for key in keys_of(*one.keys)}
+    moved = {key for one in spec.offload for key in word_keys(*one.keys)}
     words = (axes.seq, axes.model, axes.expert, axes.stage, axes.replica, axes.data, axes.slices, axes.strategy)
-    degrees = ({*keys_of(*words), *spec.names.get("degrees", ())} | moved) & unsettled
+    degrees = ({*word_keys(*words), *spec.names.get("degrees", ())} | moved) & unsettled
     if devices is not None and degrees:
         return None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}; add them as key=value",)
     known = {key: value for key, value in settings.items() if key not in unsettled}
-    open_batch = {*keys_of(batch.whole, batch.micro, batch.accumulation)} & unsettled
+    open_batch = {*word_keys(batch.whole, batch.micro, batch.accumulation)} & unsettled
     try:
         plan = from_settings(spec, {**known, **dict.fromkeys(open_batch, None)}, devices, slices, layers)
     except InexpressiblePlanError as error:
         asks = devices is None and "how many devices" in error.message
         return None, (error.message if asks else f"the plan is unknown: {error.message}",)
-    asked = {*keys_of(batch.whole or batch.micro)}
-    recompute = {*keys_of(*spec.recompute), *spec.names.get("recomputation", ())} & unsettled
+    asked = {*word_keys(batch.whole or batch.micro)}
+    recompute = {*word_keys(*spec.recompute), *spec.names.get("recomputation", ())} & unsettled
     counts = open_batch - asked if batch.accumulation else open_batch
     unsaid = spec.recompute_unsaid if plan.remat is Remat.NONE else None
     unknown = unsaid is not None and unsaid.holds({}, settings)
     update: dict[str, Any] = {"microbatches": None} if counts else {}
     update |= {"remat": None} if recompute or unknown else {}
-    left = sorted((open_batch | (recompute & {*keys_of(*spec.recompute)})) - asked)
+    left = sorted((open_batch | (recompute & {*word_keys(*spec.recompute)})) - asked)
     notes = (f"set by a variable whose value is not said: {', '.join(left)}",) if left else ()
     notes += (unsaid.notes,) if unsaid and unknown else ()
     return plan.model_copy(update=update), notes
-
-
-def keys_of(*words: Word | None) -> tuple[str, ...]:
-    """All names of some words."""
-    return tuple(key for word in words if word for key in word.keys)

@@ -15,7 +15,7 @@ from asap.experiments.processes import with_devices, with_nodes
 from asap.experiments.remarks import moments_of_bits, no_batch, optimizer_family, table_notes
 from asap.experiments.shell import has_substitution
 from asap.experiments.tables.deepspeed import named_configuration
-from asap.experiments.tables.model import keys_of, planned, with_model
+from asap.experiments.tables.model import planned, with_model
 from asap.experiments.training_program import refuse
 from asap.hardware.instances import find_instance
 from asap.models import Architecture, Workload
@@ -23,11 +23,12 @@ from asap.plans import Plan, Remat
 from asap.stacks import registry
 from asap.stacks.deepspeed import stack as zero
 from asap.stacks.reading import axis_degree, field_of, global_batch_of, key_of, layout_of, meaning, moves
-from asap.stacks.registry import STACK, claimant, code, folder_of, irrelevant
+from asap.stacks.registry import STACK, claimant, folder_of, hook, irrelevant
 from asap.stacks.rules import facts_of, meant
-from asap.stacks.spec import Spec, word_keys
+from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import StackSettings, dotted, near_misses, nearest, overriding, resolved
 from asap.stacks.trainer.arguments import AUTO, RECOMPUTE
+from asap.stacks.words import word_keys
 
 _SAID = "stack"
 """The override by which a user says whose settings a file has."""
@@ -43,7 +44,7 @@ def stack_of_file(values: Mapping[str, Any], path: Path, overrides: Iterable[str
 
 def is_setting(spec: Spec, values: Mapping[str, Any], key: str) -> bool:
     """Whether an override is one of a stack's settings, by its name or its section, and no field of a record."""
-    name, known = plain_name(spec, key), spec.words() | {_SAID}
+    name, known = plain_name(spec, key), spec.words | {_SAID}
     section, _, field = name.partition(".")
     if name in known:
         return True
@@ -93,10 +94,10 @@ def read_table(
     unsettled |= found
     settings = settings.overridden(dict.fromkeys(unsettled))
     experiment = _with_said_devices(spec, settings, unsettled, experiment)
-    settings, own = settings.overridden(meant(spec.means, settings)), code(folder_of(spec))
-    if own is not None and hasattr(own, "prepared"):
+    settings = settings.overridden(meant(spec.means, settings))
+    if prepared := hook(spec, "prepared"):
         try:
-            settings = StackSettings(own.prepared(settings, experiment.hardware.devices), str(path), lines)
+            settings = StackSettings(prepared(settings, experiment.hardware.devices), str(path), lines)
         except ValueError as error:
             raise ConfigError(plain(str(error), 200), where=str(path)) from error
     refuse(spec, settings)
@@ -108,23 +109,25 @@ def read_table(
     with blamed_on(settings.where()):
         sequence = _whole(field_of(spec, "sequence_length", full))
         hardware, layers = experiment.hardware, experiment.model.layers if experiment.model else None
-        asked = _batch_asked(spec, experiment)
+        said_batch = experiment.workload.global_batch if spec.batch.asked else None
+        asked = {spec.batch.whole.keys[0]: said_batch} if said_batch and spec.batch.whole else {}
         plan, notes = planned(spec, {**settings, **asked}, hardware.devices, unsettled, hardware.slices, layers)
         unplanned, notes = (notes, ()) if plan is None else ((), notes)
-        whole = {*keys_of(spec.batch.whole or spec.batch.micro)}
+        whole = {*word_keys(spec.batch.whole or spec.batch.micro)}
         if spec.batch.whole and spec.batch.whole.said(settings) is None:
-            whole |= {*keys_of(spec.batch.micro)}
+            whole |= {*word_keys(spec.batch.micro)}
         batch = (
             None if whole & unsettled - asked.keys() else global_batch_of(spec, {**settings, **asked}, plan, sequence)
         )
-        open_ = frozenset(field for field, words in spec.workload.items() if unsettled & {*word_keys(words)})
+        open_ = frozenset(field for field, words in spec.workload.items() if unsettled & {*word_keys(*words)})
         workload = _workload(spec, full, batch, plan, experiment, settings.where(), open_)
     experiment = _with_devices(spec, settings, plan, experiment)
     sizes = [word for word in (spec.batch.whole, spec.batch.micro) if word]
     asked = whole & unsettled or all(word.said(full) is None for word in sizes)
-    lacking = own.open_batch(full, plan) if own and hasattr(own, "open_batch") else sizes[0].keys[:1] if asked else ()
+    open_batch = hook(spec, "open_batch")
+    lacking = open_batch(full, plan) if open_batch else sizes[0].keys[:1] if asked else ()
     notes += (no_batch(lacking),) if batch is None and lacking else ()
-    left = sorted(key for field in open_ for key in word_keys(spec.workload[field]) if key in found)
+    left = sorted(key for field in open_ for key in word_keys(*spec.workload[field]) if key in found)
     notes += (f"set by a variable whose value is not said: {', '.join(left)}; add as key=value",) if left else ()
     doubts = ((said, left) for said, left in spec.doubtful.items() if left in unsettled and said in settings)
     notes += tuple(f"{said} means another thing by version: add {left}=…" for said, left in doubts)
@@ -194,9 +197,9 @@ def _workload(
     where: str,
     open_: frozenset[str],
 ) -> Workload:
-    own, found = code(folder_of(spec)), _fields(spec, settings)
-    if own is not None and hasattr(own, "of_plan"):
-        found |= own.of_plan(settings, plan, experiment.model, batch, spec.framework)
+    found = _fields(spec, settings)
+    if of_plan := hook(spec, "of_plan"):
+        found |= of_plan(settings, plan, experiment.model, batch, spec.framework)
     found.setdefault("zero_stage", 3 if layout_of(spec, settings) != "replica" else 0)
     known = experiment.workload.model_dump(exclude_none=True)
     found = {field: value for field, value in found.items() if field not in open_}
@@ -205,18 +208,12 @@ def _workload(
 
 def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
     """Fields of the workload that the settings say, by the table and by the stack's own code."""
-    own = code(folder_of(spec))
+    workload = hook(spec, "workload")
     found = dict(spec.fields) | {field: field_of(spec, field, settings) for field in spec.workload}
-    found |= own.workload(settings) if own is not None and hasattr(own, "workload") else {}
+    found |= workload(settings) if workload else {}
     if found.get("optimizer") is not None:
         found |= {"optimizer": optimizer_family(str(found["optimizer"])), **moments_of_bits(str(found["optimizer"]))}
     return {field: value for field, value in found.items() if value is not None}
-
-
-def _batch_asked(spec: Spec, experiment: Experiment) -> dict[str, int]:
-    """The batch that the user says, where the stack's own code counts microbatches by it."""
-    own, batch = code(folder_of(spec)), experiment.workload.global_batch
-    return {spec.batch.whole.keys[0]: batch} if batch and spec.batch.whole and hasattr(own, "plan_of") else {}
 
 
 def _whole(value: Any) -> int | None:
@@ -228,7 +225,7 @@ def _open(spec: Spec, settings: StackSettings, given: Mapping[str, str]) -> froz
     refused stays said."""
     named = {*spec.model.name.keys} if spec.model.name else set[str]()
     named |= {key for refusal in spec.refused for key in refusal.keys}
-    open_ = {key for key in spec.words() - named if has_substitution(str(settings.get(key, "")))}
+    open_ = {key for key in spec.words - named if has_substitution(str(settings.get(key, "")))}
     doubtful = {left for said, left in spec.doubtful.items() if settings.get(said) not in (None, settings.get(left))}
     return frozenset(open_ | (doubtful - given.keys()))
 
@@ -258,16 +255,14 @@ def _notes(
     plan: Plan | None = None,
     layers: int | None = None,
 ) -> tuple[str, ...]:
-    own = code(folder_of(spec))
-    more = own.notes(settings) if own is not None and hasattr(own, "notes") else ()
-    of_plan = own.notes_on(settings, plan, layers) if own is not None and hasattr(own, "notes_on") else ()
+    of_plan = notes_on(settings, plan, layers) if (notes_on := hook(spec, "notes_on")) else ()
     facts = facts_of(plan, layout=layout_of(spec, settings)) if plan else {}
-    return (*table_notes(spec, settings, sequence, facts), *more, *of_plan)
+    return (*table_notes(spec, settings, sequence, facts), *of_plan)
 
 
 def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:
     """A note on settings that no release has."""
-    known = spec.words()
+    known = spec.words
     without_effect = irrelevant(folder_of(spec))
     sections = {word.partition(".")[0] for word in (*known, *without_effect)}
     beginnings = tuple(name for name in known if name.endswith("."))

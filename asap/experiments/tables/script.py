@@ -14,8 +14,9 @@ from asap.experiments.shell import Command, Start, environment_of, has_substitut
 from asap.experiments.tables.reader import plain_name, read_table
 from asap.stacks.registry import commanded, folder_of, irrelevant, score
 from asap.stacks.spec import Command as CommandWords
-from asap.stacks.spec import Spec, word_keys
+from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import dotted
+from asap.stacks.words import word_keys
 
 _FILES = (".yml", ".yaml", ".json", ".toml")
 _BESIDE = "lay it beside the script, or give it as --config"
@@ -31,7 +32,7 @@ def starts(command: Command) -> bool:
 
 def is_setting(key: str) -> bool:
     """Whether an override is a setting of one of the stacks: these are in sections, as ``trainer.mp``."""
-    known = {word for spec in commanded() for word in spec.words()}
+    known = {word for spec in commanded() for word in spec.words}
     return any(plain_name(spec, key) in known for spec in commanded())
 
 
@@ -63,8 +64,8 @@ def read_table_script(started: Start, overrides: Iterable[str], experiment: Expe
     alone = (pattern := _command(spec).alone) and re.search(pattern, start.text)
     known = with_devices(1, experiment) if alone else with_processes_of(started, experiment)
     read = read_table(spec, _with_node(spec, said, start), path, overrides, known, undecided)
-    of_workload = {key for words in spec.workload.values() for key in word_keys(words)}
-    if others := sorted(undecided - (spec.words() - of_workload)):
+    of_workload = {key for words in spec.workload.values() for key in word_keys(*words)}
+    if others := sorted(undecided - (spec.words - of_workload)):
         note = f"set by a variable whose value is not said: {', '.join(plain(key, 60) for key in others)}"
         read = read.knowing(note)
     return read
@@ -111,7 +112,7 @@ def _settings(spec: Spec, start: Command) -> dict[str, str]:
     first = next(iter(words(rest)), "-")
     if known.named and not first.startswith("-") and "=" not in first:
         given.setdefault(known.named, first)
-    read = spec.words() | irrelevant(folder_of(spec))
+    read = spec.words | irrelevant(folder_of(spec))
     given = {plain_name(spec, _without_prefix(known, key)): value for key, value in given.items()}
     every = bool(irrelevant(folder_of(spec))) and not known.positional and not known.variable
     given = {key: value for key, value in given.items() if key not in known.config}
@@ -149,7 +150,6 @@ def _document(spec: Spec, named: str, started: Start) -> Document | None:
     below = below_variable(named)
     forms = command.places if not below.endswith(_FILES) else ()
     places = [below, *(form.format(below) for form in forms)]
-    started.check_made(named)
     readable = [] if has_substitution(below) else places
     found = next((one for place in readable if (one := find_named(place, path, started.files)) is not None), None)
     if found is None and named == command.by_default:

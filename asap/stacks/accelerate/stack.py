@@ -7,13 +7,14 @@ version 2 has the sizes of ``parallelism_config``. Without it every process has 
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree
 from asap.plans.plan import Plan
-from asap.stacks.reading import field_of
+from asap.stacks.reading import field_of, layout_of
+from asap.stacks.registry import spec
 from asap.stacks.spec import Spec
 from asap.stacks.trainer.arguments import (
     KEEP,
@@ -32,6 +33,7 @@ from asap.stacks.trainer.arguments import (
 from asap.stacks.writing import yaml_lines
 
 Settings = Mapping[str, object]
+TABLE = spec("accelerate")
 KIND, PROCESSES, MACHINES = "distributed_type", "num_processes", "num_machines"
 FSDP, SIZES = "fsdp_config", "parallelism_config"
 SHARD, REPLICATE, TENSOR, CONTEXT = "dp_shard_size", "dp_replicate_size", "tp_size", "cp_size"
@@ -71,16 +73,9 @@ def size_key(settings: Settings, name: str) -> str:
     return bare if bare in settings else f"{SIZES}.{SIZES}_{name}"
 
 
-def layout(settings: Settings) -> Literal["data", "replica", "hybrid"]:
-    """What processes do with parameters; raises PlanError where there is no such strategy."""
-    if not is_fsdp(settings) or (said := _strategy(settings)) == "NO_SHARD":
-        return "replica"
-    return "hybrid" if said.startswith("HYBRID") else "data"
-
-
 def workload(settings: Settings) -> dict[str, object]:
     """Numerics and kernels that the arguments of the program say."""
-    arguments, sharded = arguments_of(settings), layout(settings) != "replica"
+    arguments, sharded = arguments_of(settings), layout_of(TABLE, settings) != "replica"
     return fields_of(arguments) | {
         "framework": "Accelerate FSDP" if is_fsdp(settings) else "Accelerate DDP",
         "precision": precision(arguments, settings),
@@ -114,9 +109,9 @@ def counted(settings: Settings, devices: int | None) -> dict[str, object]:
     unread = {*sizes, *(key for key in settings if key.startswith(f"{FSDP}.") and not is_fsdp(settings))}
     unread |= {_ACCUMULATION} if _MICRO_BATCH not in settings else set()
     said = {key: value for key, value in settings.items() if key not in unread}
-    if is_fsdp(settings) and _version(settings) == "2" and any(size is not None for size in sizes.values()):
+    if is_fsdp(settings) and _has_sizes(settings) and any(size is not None for size in sizes.values()):
         said |= {key: 1 if size is None else size for key, size in sizes.items()}
-    if layout(settings) == "hybrid":
+    if layout_of(TABLE, settings) == "hybrid":
         each = degree(settings, size_key(settings, TENSOR)) * degree(settings, size_key(settings, CONTEXT))
         machine = _of_machine(settings)
         if not machine or (devices // each) % machine:
@@ -127,7 +122,7 @@ def counted(settings: Settings, devices: int | None) -> dict[str, object]:
 
 def refusals(settings: Settings, wanted: Mapping[str, Any]) -> Iterator[str]:
     """Why it does not run a plan beside its settings."""
-    first = is_fsdp(settings) and _version(settings) != "2"
+    first = is_fsdp(settings) and not _has_sizes(settings)
     if first and wanted["replica"] > 1 < wanted["data"] != _of_machine(settings):
         yield "version 1 of FSDP replicates over machines alone, and fsdp_version: 2 has sizes for it"
 
@@ -141,7 +136,7 @@ def written(settings: Settings, wanted: Mapping[str, Any], changed: Mapping[str,
     sizes = {size_key(settings, name) for name in (SHARD, REPLICATE, TENSOR, CONTEXT)}
     if sharded and not is_fsdp(settings):
         found = {KIND: "FSDP", **_NEW, **{key: value for key, value in found.items() if key != KIND}}
-    elif not sharded or _version(settings) != "2":
+    elif not sharded or not _has_sizes(settings):
         found = {key: value for key, value in found.items() if key not in sizes}
         found |= _of_first(settings, replica, data) if sharded else {}
     if found.get(_RECOMPUTES) == "true" and not is_fsdp({**settings, **found}):
@@ -197,7 +192,9 @@ def _option_lines(changed: Mapping[str, str], current: Settings) -> str:
     if changed.keys() & {KIND, _STRATEGY, _OFFLOADS}:
         after = {**current, **changed}
         offloads = "offload " if str(after.get(_OFFLOADS)).casefold() == "true" else ""
-        options[f"{SECTION}.{OPTION}"] = f'"{_strategy(after).lower()} {offloads}auto_wrap"' if is_fsdp(after) else '""'
+        options[f"{SECTION}.{OPTION}"] = (
+            f'"{str(after.get(_STRATEGY, _STRATEGIES[0])).lower()} {offloads}auto_wrap"' if is_fsdp(after) else '""'
+        )
     if _KEEP in current and _RECOMPUTE in options:
         options[_KEEP] = str(options.pop(_RECOMPUTE).casefold() != "true").lower()
     if is_run_by_yaml(current):
@@ -205,23 +202,9 @@ def _option_lines(changed: Mapping[str, str], current: Settings) -> str:
     return lines_to_paste(options)
 
 
-def _version(settings: Settings) -> str:
-    said = str(settings.get(key := fsdp_key(settings, "version")) or "1")
-    if said not in ("1", "2"):
-        raise PlanError(f"{key} must be 1 or 2, not {plain(said, 40)}")
-    return said
-
-
-def _strategy(settings: Settings) -> str:
-    """Of sharding: that of version 1 also by number or as ``fsdp_reshard_after_forward``; version 2 has one."""
-    if _version(settings) == "2":
-        return _STRATEGIES[0]
-    keys = (fsdp_key(settings, "sharding_strategy"), fsdp_key(settings, "reshard_after_forward"))
-    said = next((str(settings[key]).upper() for key in keys if settings.get(key) is not None), _STRATEGIES[0])
-    found = _STRATEGIES[int(said) - 1] if said in ("1", "2", "3", "4", "5") else said
-    if found not in _STRATEGIES:
-        raise PlanError(f"Accelerate has no {keys[0]} {plain(said, 40)}", hint=", ".join(_STRATEGIES))
-    return found
+def _has_sizes(settings: Settings) -> bool:
+    """Whether FSDP is of version 2."""
+    return str(settings.get(fsdp_key(settings, "version"))) == "2"
 
 
 def _of_machine(settings: Settings) -> int:
@@ -231,9 +214,9 @@ def _of_machine(settings: Settings) -> int:
 
 def _of_first(settings: Settings, replica: int, data: int) -> dict[str, str]:
     """The strategy of version 1, where the configuration says it: over all processes, or over those of a machine."""
-    hybrid = layout(settings) == "hybrid"
+    hybrid = layout_of(TABLE, settings) == "hybrid"
     kept = hybrid and data == _of_machine(settings) if replica == 1 else hybrid
-    if kept or (replica == 1 and layout(settings) == "data"):
+    if kept or (replica == 1 and layout_of(TABLE, settings) == "data"):
         return {}
     keys = (fsdp_key(settings, "sharding_strategy"), fsdp_key(settings, "reshard_after_forward"))
     return {next((key for key in keys if key in settings), keys[0]): "HYBRID_SHARD" if replica > 1 else "FULL_SHARD"}

@@ -1,23 +1,12 @@
-"""What of Axolotl no table says: when FSDP shards, and what that does with weights."""
+"""What of Axolotl no table says: what FSDP does with weights."""
 
-import re
-from collections.abc import Iterator, Mapping
-from typing import Literal
+from collections.abc import Mapping
 
-from asap.core.text import plain
-from asap.stacks.reading import is_on
+from asap.stacks.reading import is_on, layout_of
+from asap.stacks.registry import spec
 
 Settings = Mapping[str, object]
 _VERSIONS = ("fsdp_version", "fsdp_config.fsdp_version", "fsdp_config.version")
-_FEW_BITS, _COUNTED_BITS = re.compile(r"(?<!\d)[48]-?bit$"), re.compile(r"adam\w*?_?(32|8|4)bit$")
-
-
-def layout(settings: Settings) -> Literal["data", "replica", "hybrid"]:
-    """What FSDP does with parameters; without it each device, or group of them, has a copy."""
-    strategy = _of_fsdp(settings, "sharding_strategy").upper()
-    if not (settings.get("fsdp") or any(key.startswith("fsdp_config.") for key in settings)) or strategy == "NO_SHARD":
-        return "replica"
-    return "hybrid" if strategy.startswith("HYBRID") else "data"
 
 
 def workload(settings: Settings) -> dict[str, object]:
@@ -26,26 +15,10 @@ def workload(settings: Settings) -> dict[str, object]:
     Version 1 of FSDP turns weights into fp32 (accelerate's ``prepare_model``), version 2 does not
     (``monkeypatch/accelerate/fsdp2.py``).
     """
-    sharded = layout(settings) != "replica"
+    sharded = layout_of(spec("axolotl"), settings) != "replica"
     half = not any(is_on(settings, key) for key in ("fp16", "float16")) and (
         is_on(settings, "fp8") or str(settings.get("bf16", settings.get("bfloat16", "auto"))).casefold() != "false"
     )
-    kept = str(settings.get("bf16")) == "full" or (half and not (sharded and _version(settings) != "2"))
+    version = next((str(settings[key]) for key in _VERSIONS if settings.get(key) is not None), "1")
+    kept = str(settings.get("bf16")) == "full" or (half and not (sharded and version != "2"))
     return {"weight_precision": "bf16" if kept else None}
-
-
-def notes(settings: Settings) -> Iterator[str]:
-    """What a reader should know beside the table's notes."""
-    optimizer = str(settings.get("optimizer") or "")
-    if _FEW_BITS.search(optimizer) and not _COUNTED_BITS.search(optimizer.replace("_bnb_", "_")):
-        yield f"optimizer {plain(optimizer, 40)}: the few bits of its state are counted as 32"
-
-
-def _of_fsdp(settings: Settings, name: str) -> str:
-    """A setting of FSDP, which version 1 writes with a prefix; in lower case."""
-    said = settings.get(f"fsdp_config.fsdp_{name}", settings.get(f"fsdp_config.{name}"))
-    return str(said if said is not None else "").casefold()
-
-
-def _version(settings: Settings) -> str:
-    return next((str(settings[key]) for key in _VERSIONS if settings.get(key) is not None), "1")

@@ -4,7 +4,7 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
@@ -55,17 +55,11 @@ OFFLOAD: dict[Offload, str] = {
 """Settings that offload; ``none`` and nothing do not."""
 _OFFLOADED_FROM: dict[Offload, int] = {"optimizer": 0, "parameters": 3}
 """The least stage of ZeRO at which they count: ``offload_param`` is ignored below 3 (DeepSpeed Configuration JSON)."""
-_DEVICES = ("cpu", "nvme", "none", AUTO)
 _OVERLAPS = "zero_optimization.overlap_comm"
 _BUCKET, _BUCKET_SIZE = "zero_optimization.reduce_bucket_size", 500_000_000
 _HALF, _BUCKETS = 2, 4.5
 """Bytes of an element, and buckets where ZeRO-1 and 2 overlap them with the backward pass
 (https://huggingface.co/docs/transformers/v4.15.0/main_classes/deepspeed)."""
-
-
-def layout(settings: Settings) -> Literal["data", "replica"]:
-    """What processes do with parameters."""
-    return "data" if zero_stage(settings) == 3 else "replica"
 
 
 def zero_stage(settings: Settings) -> int:
@@ -78,22 +72,6 @@ def zero_stage(settings: Settings) -> int:
     if text not in ("0", "1", "2", "3"):
         raise PlanError(f"{STAGE} must be 0 to 3, not {text[:20]!r}")
     return int(text)
-
-
-def offloaded(settings: Settings, stage: int) -> tuple[Offload, ...]:
-    """What the configuration offloads at a stage of ZeRO.
-
-    Raises:
-        PlanError: DeepSpeed has no such device.
-    """
-    for key in OFFLOAD.values():
-        if (device := str(settings.get(key) or "none")) not in _DEVICES:
-            raise PlanError(f"{key} must be cpu, nvme or none, not {plain(device, 40)}")
-    return tuple(
-        what
-        for what, key in OFFLOAD.items()
-        if stage >= _OFFLOADED_FROM[what] and str(settings.get(key) or "none") not in ("none", AUTO)
-    )
 
 
 def workload(settings: Settings) -> dict[str, object]:
@@ -130,11 +108,10 @@ def counted(settings: Settings, devices: int | None) -> dict[str, object]:
         PlanError: processes do not divide into the groups of MiCS.
         InexpressiblePlanError: devices are not said.
     """
-    stage, moved = zero_stage(settings), offloaded(settings, zero_stage(settings))
+    stage = zero_stage(settings)
     if devices is None:
         raise InexpressiblePlanError(DEVICES_UNKNOWN)
-    unread = {key for what, key in OFFLOAD.items() if what not in moved} | {GROUP}
-    said = {key: value for key, value in settings.items() if value != AUTO and key not in unread}
+    said = {key: value for key, value in settings.items() if value != AUTO and key != GROUP}
     if stage == 3 and str(settings.get(GROUP, -1)) != "-1":
         sequence = degree(settings, SEQUENCE)
         shards, rest = divmod(degree(settings, GROUP), sequence)

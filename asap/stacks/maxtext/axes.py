@@ -48,7 +48,9 @@ def check_axes(settings: Mapping[str, object]) -> None:
         for name in ALL_NAMES:
             key = axis_key(network, name)
             if name not in mesh and positive(settings, key, 1, may_be_open=True) > 1:
-                raise PlanError(f"{key}={settings[key]}, and the mesh has no such axis", hint=f"it has {_list(mesh)}")
+                raise PlanError(
+                    f"{key}={settings[key]}, and the mesh has no such axis", hint=f"it has {', '.join(mesh)}"
+                )
 
 
 def inexpressible_axes(settings: Mapping[str, object], slices: int = 1) -> tuple[str, ...]:
@@ -94,7 +96,7 @@ def write_mesh(mesh: Mesh, network: Network, current: Mapping[str, object]) -> d
         names, degree = roles.names.get(axis, ()), getattr(mesh, axis)
         if not names and degree > 1:
             reason = f"MaxText's mesh has no axis for {axis}={degree} under the rules of this configuration"
-            raise PlanError(reason, hint=f"it has {_list(roles.known)}")
+            raise PlanError(reason, hint=f"it has {', '.join(roles.known)}")
         if names:
             used = next((name for name in names if said[name] != "1"), names[0])
             overrides[axis_key(network, used)] = str(degree)
@@ -139,10 +141,6 @@ def _fill(degrees: dict[str, int], unfilled: list[str], network: Network, total:
     if total % given:
         raise PlanError(f"{keys} is -1 and cannot be filled: {total} {PER[network]} are not a multiple of {given}")
     return total // given
-
-
-def _list(names: tuple[str, ...]) -> str:
-    return ", ".join(names)
 
 
 SPLIT = "allow_split_physical_axes"

@@ -161,7 +161,8 @@ def _custom(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
     if tensors is None:
         raise PlanError(f"MaxText does not offload activations with remat={plan.remat}", hint="remat=full does")
     wanted = {LAYER_INPUT: "offload" if plan.moves_inputs else "device"}
-    places: dict[Tensor, str] = {tensor: _wanted_place(tensor, tensors) for tensor in _NAMES}
+    places: dict[Tensor, str] = dict.fromkeys(_NAMES, "remat")
+    places |= dict.fromkeys(tensors.host, "offload") | dict.fromkeys(tensors.device, "device")
     for name, parts in _fused(current).items():
         if any(places[part] != _place(name, current) for part in parts):
             wanted[name] = "remat"
@@ -170,10 +171,6 @@ def _custom(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
             wanted |= dict.fromkeys(_names(tensor, current), "remat")
             wanted |= {_names(tensor, current)[0]: place}
     return {"remat_policy": CUSTOM} | {name: place for name, place in wanted.items() if _place(name, current) != place}
-
-
-def _wanted_place(tensor: Tensor, tensors: SavedTensors) -> str:
-    return "device" if tensor in tensors.device else "offload" if tensor in tensors.host else "remat"
 
 
 def _tensors(settings: Mapping[str, object], place: str) -> list[Tensor]:
@@ -195,12 +192,9 @@ def _fused(settings: Mapping[str, object]) -> dict[str, tuple[Tensor, ...]]:
 
 def _names(tensor: Tensor, settings: Mapping[str, object]) -> tuple[str, ...]:
     """MaxText's names of a tensor; an MLP without a gate has one name."""
-    gated = len(_list(settings.get("mlp_activations"))) != 1
+    activations = settings.get("mlp_activations")
+    gated = not isinstance(activations, list | tuple) or len(activations) != 1
     return _NAMES[tensor] if gated or tensor != "up" else ("mlpwi", *_NAMES[tensor][1:])
-
-
-def _list(value: object) -> tuple[object, ...]:
-    return tuple(value) if isinstance(value, list | tuple) else ()
 
 
 def _named(settings: Mapping[str, object], place: str) -> list[str]:

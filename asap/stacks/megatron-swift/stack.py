@@ -1,4 +1,4 @@
-"""What ms-swift's arguments say besides Megatron-LM's: precision, length, models by name, how experts are split."""
+"""What ms-swift's arguments say besides Megatron-LM's: models by name, and how experts are split."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,18 +8,19 @@ from asap.models import find_architecture
 from asap.plans.plan import Plan
 from asap.stacks.megatron import reading as megatron
 from asap.stacks.megatron.degrees import EXPERT, EXPERT_TENSOR, TENSOR
-from asap.stacks.megatron.reading import global_batch as global_batch
+from asap.stacks.megatron.degrees import counted as counted
+from asap.stacks.megatron.degrees import layout as layout
 from asap.stacks.megatron.reading import of_plan as of_plan
-from asap.stacks.megatron.reading import plan_of as plan_of
 from asap.stacks.megatron.releases import JOINT, OF_SWIFT
 from asap.stacks.megatron.stack import changes as changes
 from asap.stacks.megatron.stack import lines as lines
+from asap.stacks.megatron.stages import remat_of as remat_of
+from asap.stacks.megatron.stages import repeats_of as repeats_of
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings
 
-_SEQUENCE, _SPLIT = "seq_length", "experts_taken_whole"
+_SPLIT = "experts_taken_whole"
 _CONVERTED = re.compile(r"[-_.]mcore\b.*", re.IGNORECASE)
-_TYPES = {"float16": {"fp16": True}, "fp16": {"fp16": True}, "float32": {}, "fp32": {}}
 
 
 def prepared(settings: Mapping[str, Any], devices: int | None = None) -> Mapping[str, object]:
@@ -29,10 +30,6 @@ def prepared(settings: Mapping[str, Any], devices: int | None = None) -> Mapping
     if named is not None and not named.is_moe:  # a run records how experts would be split, whatever the model
         settings = {key: value for key, value in settings.items() if key != EXPERT_TENSOR}
     own = {key: value for key, value in table.defaults.items() if key not in {*settings, *core}}
-    if not {"bf16", "fp16"} & settings.keys():
-        own |= _TYPES.get(str(settings.get("torch_dtype")).casefold(), {"bf16": True})
-    length = next((settings[key] for key in table.names["lengths"] if settings.get(key)), None)
-    own |= {_SEQUENCE: length} if length is not None and _SEQUENCE not in settings else {}
     if settings.get(EXPERT_TENSOR) is None and "1" not in (str(settings.get(key, 1)) for key in (EXPERT, TENSOR)):
         own |= {EXPERT_TENSOR: 1, _SPLIT: True}
     return megatron.prepared({**settings, **own, JOINT: "_", OF_SWIFT: True}, devices)

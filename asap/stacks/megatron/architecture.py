@@ -1,6 +1,5 @@
 """The decoder that Megatron-LM's arguments describe; what is not said has the default of its arguments."""
 
-import math
 import re
 from typing import Any
 
@@ -9,18 +8,16 @@ from asap.core.text import plain
 from asap.models import find_architecture
 from asap.models.parameters import linear_attention_parameters
 from asap.stacks.registry import spec
+from asap.stacks.shapes import padded, shapes_of
 from asap.stacks.stack_settings import StackSettings
 
+_TABLE = spec("megatron")
 _VARIANT, _FREQUENCY = "experimental_attention_variant", "linear_attention_freq"
 _GATED_DELTA_NET = ("gdn", "gdn2", "gated_delta_net")
 _LINEAR = (
     "linear_num_key_heads", "linear_key_head_dim", "linear_num_value_heads", "linear_value_head_dim",
     "linear_conv_kernel_dim",
 )  # fmt: skip
-_MLA = {
-    "q_lora_rank": "q_lora_rank", "kv_lora_rank": "kv_lora_rank", "qk_nope_head_dim": "qk_head_dim",
-    "qk_rope_head_dim": "qk_pos_emb_head_dim", "v_head_dim": "v_head_dim",
-}  # fmt: skip
 _GPT2_TOKENS, _LLAMA_TOKENS = 50_257, 32_000
 _OF_LLAMA, _OF_GPT2 = "Llama2Tokenizer", "GPT2BPETokenizer"
 _GPT2 = re.compile(r"gpt-?2", re.IGNORECASE)
@@ -37,63 +34,28 @@ def fields_of(settings: StackSettings) -> tuple[dict[str, Any], tuple[str, ...]]
         ConfigError: an argument is of the wrong kind, or says a layer that is not read.
     """
     notes: list[str] = []
+    fields, _ = shapes_of(_TABLE.model, settings, None)
     width, heads = settings.count("hidden_size"), settings.count("num_attention_heads")
-    rotary = settings.flag("use_rotary_position_embeddings")
-    learned = not rotary and settings.text("position_embedding_type", "learned_absolute") == "learned_absolute"
-    fields: dict[str, Any] = {
-        "layers": settings.count("num_layers"),
-        "d_model": width,
-        "d_ff": mlp_width(settings),
-        "heads": heads,
-        "head_dim": settings.count("kv_channels", width // heads if width and heads and width % heads == 0 else None),
-        "gated_mlp": _is_gated(settings),
-        "tied_embeddings": not settings.flag("untie_embeddings_and_output_weights"),
-        "parallel_block": settings.flag("parallel_attention"),
-        "qk_norm": settings.flag("qk_layernorm"),
-        "learned_positions": settings.count("max_position_embeddings") if learned else 0,
-        "mtp_layers": settings.whole("mtp_num_layers"),
-        **_attention(settings, notes),
-        **_experts(settings, notes),
-        "vocab": _vocabulary(settings, notes),
-        "attention_parameters": _mean_attention_parameters(settings, notes),
-    }
-    return {key: value for key, value in fields.items() if value is not None}, tuple(notes)
+    if width and heads and not width % heads:
+        fields.setdefault("head_dim", width // heads)
+    fields |= _window(settings, notes)
+    fields |= _experts(settings, fields.get("expert_d_ff"), notes) if "experts" in fields else {}
+    if "vocab" not in fields and (size := _tokens(settings, notes)) is not None:
+        fields["vocab"] = padded(_TABLE.model, settings, size)
+    return fields | {"attention_parameters": _mean_attention_parameters(settings, notes)}, tuple(notes)
 
 
-def mlp_width(settings: StackSettings) -> int | None:
-    """Hidden width of an MLP, by default after that of the model; raises ConfigError where one is no number."""
-    width = settings.count("hidden_size")
-    default = None if width is None else int(4 * width * 2 / 3 / 64) * 64 if _is_gated(settings) else 4 * width
-    return settings.count("ffn_hidden_size", default)
-
-
-def _is_gated(settings: StackSettings) -> bool:
-    return settings.flag("swiglu") or settings.flag("quick_geglu")
-
-
-def _known(settings: StackSettings, key: str) -> int | None:
-    """A number, by default Megatron-LM's."""
-    default = spec("megatron").defaults.get(key)
-    return settings.count(key, int(default) if default is not None else None)
-
-
-def _attention(settings: StackSettings, notes: list[str]) -> dict[str, Any]:
-    grouped = settings.flag("group_query_attention")
-    of_forks = 1 if settings.text("attention_head_type") == "multiquery" else settings.count("num_key_value_heads")
-    kv_heads = settings.count("num_query_groups", 1) if grouped else of_forks or settings.count("num_attention_heads")
-    fields: dict[str, Any] = {"kv_heads": kv_heads}
-    if settings.flag("multi_latent_attention"):
-        fields |= {field: _known(settings, argument) for field, argument in _MLA.items()}
-    if window := settings.text("window_size") if not isinstance(settings.get("window_size"), list) else None:
-        left = digits(window.strip("()[]").split(",")[0])
-        if left is None or left < 0:
-            raise settings.wrong("window_size", "two numbers of tokens")
-        fields["sliding_window"] = left + 1
-        every = settings.get("window_attn_skip_freq")
-        fields["global_layer_every"] = digits(str(every))
-        if every is not None and fields["global_layer_every"] is None:
-            notes.append(f"window_attn_skip_freq {plain(every, 40)} is not read; all layers are taken as local")
-    return fields
+def _window(settings: StackSettings, notes: list[str]) -> dict[str, int | None]:
+    """A window of tokens before one, and which layers have none."""
+    said = settings.get("window_size")
+    if said is None or isinstance(said, list):
+        return {}
+    left, every = digits(str(said).strip("()[]").split(",")[0]), settings.get("window_attn_skip_freq")
+    if left is None or left < 0:
+        raise settings.wrong("window_size", "two numbers of tokens")
+    if every is not None and digits(str(every)) is None:
+        notes.append(f"window_attn_skip_freq {plain(every, 40)} is not read; all layers are taken as local")
+    return {"sliding_window": left + 1, "global_layer_every": digits(str(every))}
 
 
 def _mean_attention_parameters(settings: StackSettings, notes: list[str]) -> int | None:
@@ -112,7 +74,9 @@ def _mean_attention_parameters(settings: StackSettings, notes: list[str]) -> int
         raise settings.wrong(
             _VARIANT, f"beside a number or a list as {_FREQUENCY}, num_layers, hidden_size and attention heads"
         )
-    linear = linear_attention_parameters(width, *(_known(settings, key) or 0 for key in _LINEAR))
+    linear = linear_attention_parameters(
+        width, *(settings.count(key, int(_TABLE.defaults[key])) or 0 for key in _LINEAR)
+    )
     groups = settings.count("num_query_groups", 1) or 1 if settings.flag("group_query_attention") else heads
     dim = settings.count("kv_channels", width // heads) or 0
     outputs = 3 if settings.flag("attention_output_gate") else 2
@@ -122,22 +86,14 @@ def _mean_attention_parameters(settings: StackSettings, notes: list[str]) -> int
     return round((linear * (layers - of_full) + attention * of_full) / layers)
 
 
-def _experts(settings: StackSettings, notes: list[str]) -> dict[str, Any]:
-    experts = settings.count("num_experts")
-    if experts in (None, 1):
-        return {}
-    width = settings.count("moe_ffn_hidden_size", mlp_width(settings))
-    fields: dict[str, Any] = {
-        "experts": experts,
-        "experts_per_token": _known(settings, "moe_router_topk"),
-        "expert_d_ff": width,
-    }
-    shared = settings.count("moe_shared_expert_intermediate_size")
+def _experts(settings: StackSettings, width: int | None, notes: list[str]) -> dict[str, int]:
+    """Shared experts by their width, and the layers that have experts."""
+    shared, found = settings.count("moe_shared_expert_intermediate_size"), dict[str, int]()
     if shared and width:
-        fields["shared_experts"] = round(shared / width)
+        found["shared_experts"] = round(shared / width)
         if shared % width:
-            notes.append(f"a shared expert {shared} wide is taken as {fields['shared_experts']} of {width}")
-    return fields | (_expert_layers(settings, notes) if "moe_layer_freq" in settings else {})
+            notes.append(f"a shared expert {shared} wide is taken as {found['shared_experts']} of {width}")
+    return found | (_expert_layers(settings, notes) if "moe_layer_freq" in settings else {})
 
 
 def _expert_layers(settings: StackSettings, notes: list[str]) -> dict[str, int]:
@@ -186,10 +142,8 @@ def _is_gpt2(settings: StackSettings) -> bool:
     return settings.text("tokenizer_type") == _OF_GPT2 and (open_ or _GPT2.search(file) is not None)
 
 
-def _vocabulary(settings: StackSettings, notes: list[str]) -> int | None:
-    """Tokens as Megatron-LM pads them: to a multiple of ``make_vocab_size_divisible_by`` times the tensor degree."""
-    if padded := settings.count("padded_vocab_size"):
-        return padded
+def _tokens(settings: StackSettings, notes: list[str]) -> int | None:
+    """Tokens of a vocabulary that is padded."""
     size = settings.count("vocab_size")
     if size is None and _is_gpt2(settings):
         size = _GPT2_TOKENS
@@ -200,7 +154,4 @@ def _vocabulary(settings: StackSettings, notes: list[str]) -> int | None:
     if size is None and settings.text("tokenizer_type") == _OF_LLAMA:
         size = _LLAMA_TOKENS
         notes.append(f"the vocabulary is not stated, and taken as Llama 2's own of {size}: model.vocab=N says another")
-    if size is None:
-        return None
-    step = (_known(settings, "make_vocab_size_divisible_by") or 1) * (settings.count("tensor_model_parallel_size") or 1)
-    return step * math.ceil(size / step)
+    return size

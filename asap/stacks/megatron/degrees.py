@@ -5,11 +5,12 @@ Data parallelism replicates parameters (``replica``) unless Megatron-FSDP or PyT
 
 import math
 from collections.abc import Mapping
+from typing import Literal
 
 from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
-from asap.plans.degrees import FOLDED, degree, expert_axis, folded_axes, groups_of, sequences_of_a_microbatch
-from asap.plans.plan import Mesh, Offload, Plan
+from asap.plans.degrees import FOLDED, degree, expert_axis, folded_axes, sequences_of_a_microbatch
+from asap.plans.plan import Plan
 from asap.stacks.megatron.releases import (
     Changes,
     in_words_of_deepspeed,
@@ -17,11 +18,20 @@ from asap.stacks.megatron.releases import (
     is_megatron_deepspeed,
     is_of_swift,
     is_set,
-    offloaded_by_deepspeed,
-    stage_of,
 )
-from asap.stacks.megatron.requirements import PRECISION_AWARE, checkpoints, has_biased_experts, invalidated
-from asap.stacks.megatron.stages import PIPELINE, recomputing, remat_of, repeats, staged
+from asap.stacks.megatron.stages import (
+    COUNTED,
+    FIRST_AND_LAST,
+    LAYERS_EACH,
+    PIPELINE,
+    VIRTUAL,
+    recomputing,
+    staged,
+    still_counted,
+)
+from asap.stacks.reading import field_of
+from asap.stacks.registry import spec
+from asap.stacks.rules import dropped, facts_of
 
 TENSOR, CONTEXT = "tensor_model_parallel_size", "context_parallel_size"
 EXPERT, EXPERT_TENSOR = "expert_model_parallel_size", "expert_tensor_parallel_size"
@@ -30,50 +40,29 @@ FSDP, STRATEGY = "use_megatron_fsdp", "data_parallel_sharding_strategy"
 INSTANCES, OFFLOAD = "num_distributed_optimizer_instances", "optimizer_cpu_offload"
 _MOMENTS = {"first_moment": "exp_avg_dtype", "second_moment": "exp_avg_sq_dtype"}
 _FULL, _OF_TORCH, _SEQUENCE = "optim_grads_params", "use_torch_fsdp2", "sequence_parallel"
+PRECISION_AWARE = "use_precision_aware_optimizer"
+CHECKPOINTS, _OF_FSDP, _USUAL = "ckpt_format", "fsdp_dtensor", "torch_dist"
+_BIAS, _NO_BIAS = "add_bias_linear", "disable_bias_linear"
 
 Settings = Mapping[str, object]
 
 
-def from_arguments(
-    arguments: Settings, devices: int, layers: int | None = None, global_batch: int | None = None
-) -> Plan:
-    """The plan that Megatron-LM makes of its arguments on so many devices.
-
-    Args:
-        arguments: by name; what is absent has Megatron-LM's default.
-        devices: GPUs of the job, its ``world_size``.
-        layers: decoder layers, for interleaved stages.
-        global_batch: sequences in a step, for the number of microbatches.
-
-    Raises:
-        PlanError: the degrees do not divide the devices, or a plan cannot say them.
-    """
-    sizes = {key: degree(arguments, key) for key in (TENSOR, PIPELINE, CONTEXT)}
-    tensor, stages, context = sizes.values()
-    groups = groups_of(devices, sizes)
-    expert = expert_axis(*_expert_degrees(arguments), groups)
-    replicas = degree(arguments, INSTANCES) if is_fully_sharded(arguments) else groups // expert
-    if groups % (replicas * expert):
-        raise PlanError(f"{groups} data-parallel groups are not a multiple of {INSTANCES}={replicas} and {EXPERT}")
-    data = groups // (expert * replicas)
-    times = repeats(arguments, stages, layers)
-    return Plan(
-        ici=Mesh(replica=replicas, data=data, seq=context, model=tensor, expert=expert, stage=stages),
-        microbatches=_microbatches(arguments, groups, global_batch),
-        pipeline_repeats=times,
-        remat=remat_of(arguments, layers, stages * times),
-        offload=_offloaded(arguments),
-    )
+def counted(arguments: Settings, devices: int | None) -> dict[str, object]:
+    """The arguments that count for a plan, some of which may be written as off; experts split as attention is, and a
+    microbatch for each data-parallel group, where nothing else is said."""
+    said = {key: value for key, value in arguments.items() if str(value).casefold() != "false"}
+    said.setdefault(EXPERT_TENSOR, degree(said, TENSOR))
+    if degree(said, EXPERT) == 1:  # whose tensor parallelism has to be that of attention as well
+        expert_axis(*_expert_degrees(said), groups=1)
+    if devices is not None and said.get(GLOBAL_BATCH) is None and said.get(MICRO_BATCH) is not None:
+        used = math.prod(degree(said, key) for key in (TENSOR, PIPELINE, CONTEXT))
+        said[GLOBAL_BATCH] = degree(said, MICRO_BATCH) * (devices // used) or None
+    return said
 
 
-def batch_of(arguments: Settings, devices: int | None) -> int | None:
-    """Sequences in a step, by default a microbatch for each data-parallel group; raises like :func:`from_arguments`."""
-    if arguments.get(GLOBAL_BATCH) is not None:
-        return degree(arguments, GLOBAL_BATCH)
-    if devices is None or arguments.get(MICRO_BATCH) is None:
-        return None
-    used = math.prod(degree(arguments, key) for key in (TENSOR, PIPELINE, CONTEXT))
-    return degree(arguments, MICRO_BATCH) * (devices // used) or None
+def layout(arguments: Settings) -> Literal["data", "replica"]:
+    """What data parallelism does with parameters."""
+    return "data" if field_of(spec("megatron"), "zero_stage", arguments) == 3 else "replica"
 
 
 def experts_over(arguments: Settings) -> tuple[FoldedAxis, ...]:
@@ -88,36 +77,10 @@ def experts_over(arguments: Settings) -> tuple[FoldedAxis, ...]:
     return tuple(dict.fromkeys((*whole, *folded_axes(expert, split, tensor, context))))
 
 
-def is_fully_sharded(arguments: Settings) -> bool:
-    """Whether data parallelism shards parameters."""
-    if is_megatron_deepspeed(arguments):
-        return stage_of(arguments) == 3
-    megatron = is_set(arguments, FSDP) or is_set(arguments, "use_custom_fsdp")
-    return is_set(arguments, _OF_TORCH) or (megatron and arguments.get(STRATEGY, _FULL) == _FULL)
-
-
-def _offloaded(arguments: Settings) -> tuple[Offload, ...]:
-    if is_megatron_deepspeed(arguments):
-        return offloaded_by_deepspeed(arguments)
-    return ("optimizer",) if is_set(arguments, OFFLOAD) else ()
-
-
 def _expert_degrees(arguments: Settings) -> tuple[int, int, int, int]:
     """Of experts, of tensor parallelism inside of them and beside them, and of context parallelism."""
     tensor = degree(arguments, TENSOR)
     return degree(arguments, EXPERT), degree(arguments, EXPERT_TENSOR, tensor), tensor, degree(arguments, CONTEXT)
-
-
-def _microbatches(arguments: Settings, groups: int, global_batch: int | None) -> int | None:
-    if global_batch is None or arguments.get(MICRO_BATCH) is None:
-        return None
-    each = degree(arguments, MICRO_BATCH)
-    count, rest = divmod(global_batch, each * groups)
-    if rest or not count:
-        shares = f"{MICRO_BATCH} {each} x {groups} data-parallel groups"
-        hint = "on these devices it takes another batch or other degrees: say --batch N, or arguments as key=value"
-        raise PlanError(f"global_batch_size {global_batch} is not a multiple of {shares}", hint=hint)
-    return count
 
 
 def to_arguments(
@@ -135,6 +98,8 @@ def to_arguments(
         PlanError: Megatron-LM cannot express the plan.
     """
     of_deepspeed = is_megatron_deepspeed(current)
+    moments = {key: precision for name, key in _MOMENTS.items() if (precision := getattr(plan, name)) is not None}
+    aware = moments or ("optimizer" in plan.offload and not of_deepspeed)
     wanted: Changes = {
         TENSOR: str(plan.degree("model")),
         PIPELINE: str(plan.degree("stage")),
@@ -145,7 +110,8 @@ def to_arguments(
         **staged(plan, current, layers),
         **recomputing(plan, current, layers),
         OFFLOAD: "optimizer" in plan.offload,
-        **_training_state(plan, of_deepspeed),
+        **({PRECISION_AWARE: True, **moments} if aware else {}),
+        **({"optimizer": plan.optimizer.removesuffix("w")} if plan.optimizer else {}),
     }
     if {"parameters", "activations"} & set(plan.offload) and not of_deepspeed:
         raise PlanError("Megatron-LM offloads the optimizer only, as far as a plan can say it")
@@ -183,7 +149,7 @@ def _experts(plan: Plan, current: Settings) -> Changes:
 
 def _sharding(plan: Plan, current: Settings) -> Changes:
     if plan.degree("data") == 1:
-        return {FSDP: False, _OF_TORCH: False} if is_fully_sharded(current) else {}
+        return {FSDP: False, _OF_TORCH: False} if layout(current) == "data" else {}
     groups: Changes = {INSTANCES: str(plan.degree("replica"))}
     if is_set(current, _OF_TORCH):
         return groups
@@ -199,13 +165,6 @@ def _batch(plan: Plan, global_batch: int | None, current: Settings) -> Changes:
     return {MICRO_BATCH: str(each), **({GLOBAL_BATCH: str(global_batch)} if says_it else {})}
 
 
-def _training_state(plan: Plan, of_deepspeed: bool) -> Changes:
-    moments = {key: precision for name, key in _MOMENTS.items() if (precision := getattr(plan, name)) is not None}
-    aware = moments or ("optimizer" in plan.offload and not of_deepspeed)
-    wanted: Changes = {PRECISION_AWARE: True, **moments} if aware else {}
-    return wanted | ({"optimizer": plan.optimizer.removesuffix("w")} if plan.optimizer else {})
-
-
 def _same(current: Settings, wanted: str | bool, key: str) -> bool:
     value = current.get(key)
     if isinstance(wanted, bool):
@@ -213,3 +172,35 @@ def _same(current: Settings, wanted: str | bool, key: str) -> bool:
         return present == wanted
     one = key == INSTANCES or (key.endswith("_size") and key not in (MICRO_BATCH, EXPERT_TENSOR))
     return str("1" if value is None and one else value) == wanted
+
+
+def has_biased_experts(current: Settings) -> bool:
+    """Whether experts have biases, as they do by default: tensor parallelism does not split these."""
+    biased = is_set(current, _BIAS) if _BIAS in current else not is_set(current, _NO_BIAS)
+    return biased and is_set(current, "num_experts")
+
+
+def invalidated(plan: Plan, changed: Changes, wanted: Changes, current: Settings, layers: int | None = None) -> Changes:
+    """Arguments on record that Megatron-LM refuses under a plan, to be left out.
+
+    Args:
+        plan: what to run.
+        changed: arguments that change for it.
+        wanted: all arguments that say it.
+        current: those on record.
+        layers: decoder layers.
+    """
+    moved = any(key in changed for key in (PIPELINE, VIRTUAL, LAYERS_EACH))
+    found = [key for key in FIRST_AND_LAST if key not in wanted] if moved else []
+    found += [] if not moved or still_counted(plan, current, layers) else COUNTED
+    after = {**current, **wanted, _SEQUENCE: wanted.get(_SEQUENCE)}
+    found += dropped(spec("megatron").rules, facts_of(plan), after)
+    return {key: False for key in found if is_set(current, key)}
+
+
+def checkpoints(wanted: Changes, current: Settings) -> Changes:
+    """The format of checkpoints, of which Megatron-FSDP takes one alone, and nothing else takes that one."""
+    shards = wanted.get(FSDP, is_set(current, FSDP))
+    if shards and current.get(CHECKPOINTS) != _OF_FSDP:
+        return {CHECKPOINTS: _OF_FSDP}
+    return {CHECKPOINTS: _USUAL} if not shards and current.get(CHECKPOINTS) == _OF_FSDP else {}

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
-from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.models import Architecture
-from asap.models.workload import CudaGraphs, GraphModule
+from asap.models.workload import GraphModule
 from asap.plans.plan import Plan, Remat
 from asap.plans.remat import MODULES
 from asap.plans.validity import Degrees
@@ -16,12 +15,10 @@ from asap.stacks.megatron.degrees import (
     EXPERT_TENSOR,
     INSTANCES,
     TENSOR,
-    batch_of,
     experts_over,
-    from_arguments,
-    is_fully_sharded,
+    layout,
 )
-from asap.stacks.megatron.releases import is_megatron_deepspeed, of_deepspeed, of_forks
+from asap.stacks.megatron.releases import of_forks
 from asap.stacks.megatron.stages import (
     GRANULARITY,
     counted_layers,
@@ -37,8 +34,7 @@ Settings = Mapping[str, object]
 
 def prepared(settings: Settings, _: int | None = None) -> Settings:
     """The arguments under Megatron-LM's names, those of its forks and of Megatron-DeepSpeed among them."""
-    found = of_forks(_typed(settings))
-    return of_deepspeed(found) if found.flag("deepspeed") else found
+    return of_forks(settings if isinstance(settings, StackSettings) else StackSettings(settings, ""))
 
 
 def model_of(settings: StackSettings) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -46,32 +42,39 @@ def model_of(settings: StackSettings) -> tuple[dict[str, Any], tuple[str, ...]]:
     return fields_of(settings) if "num_layers" in settings else ({}, ())
 
 
-def plan_of(settings: Settings, devices: int, layers: int | None = None) -> Plan:
-    """The plan that arguments say, some of which may be written as off; raises like :func:`from_arguments`."""
-    said = {key: value for key, value in settings.items() if str(value).casefold() != "false"}
-    return from_arguments(said, devices, layers, global_batch=batch_of(said, devices))
-
-
-def global_batch(settings: Settings, plan: Plan | None) -> int | None:
-    """Sequences in a step."""
-    return batch_of(settings, plan.devices if plan else None)
-
-
 def of_plan(
     settings: StackSettings, plan: Plan | None, model: Architecture | None, batch: int | None, framework: str
 ) -> dict[str, Any]:
     """Fields of the workload."""
-    layers = model.layers if model else None
-    deepspeed = framework == CORE and settings.flag("deepspeed")
-    found = workload_of(settings, DEEPSPEED if deepspeed else framework, batch, layers)
+    layers, table = model.layers if model else None, spec("megatron")
+    if framework == CORE and settings.flag("deepspeed"):
+        framework = DEEPSPEED
+    # Megatron-LM's own defaults (arguments.py), which what builds on its core need not have
+    said = {field: field_of(table, field, settings) for field in ("gradient_precision", "expert_dispatcher")}
+    usual = {"gradient_precision": settings.flag("bf16") and "fp32"}
+    usual |= {"expert_dispatcher": "moe_token_dispatcher_type" not in settings and "all_gather"}
+    unsaid = {field: value for field, value in usual.items() if framework == CORE and value and said[field] is None}
+    unsaid |= {} if settings.whole("num_experts") else {"expert_dispatcher": None}
+    old = settings.flag("use_legacy_models") or settings.text("transformer_impl") == "local"
+    captured = settings.words("cuda_graph_modules") or settings.words("cuda_graph_scope")
+    modules = {module for word in captured for module in word.split(",")}
+    by_module = field_of(table, "cuda_graphs", settings) == "module"
     stages = (plan.degree("stage"), plan.pipeline_repeats) if plan else (1, 1)
     laid_out = plan is not None and lays_out_stages(settings, layers, *stages)
-    return found | {"laid_out_stages": stages if laid_out else None}
+    return unsaid | {
+        "zero_stage": field_of(table, "zero_stage", settings),
+        "sequence_length": settings.count("seq_length"),
+        "framework": "Megatron-LM" if old and framework == CORE else framework,
+        "graph_modules": tuple(each for each in get_args(GraphModule) if by_module and each in modules),
+        "pipelined_layers": counted if (counted := counted_layers(settings, layers)) != layers else None,
+        "experts_over": experts_over(settings),
+        "laid_out_stages": stages if laid_out else None,
+    }
 
 
 def notes_on(settings: StackSettings, plan: Plan | None, layers: int | None) -> Iterator[str]:
     """What of the arguments the plan says otherwise, or no prediction uses."""
-    if str(settings.get(INSTANCES, 1)) != "1" and not is_fully_sharded(settings):
+    if str(settings.get(INSTANCES, 1)) != "1" and layout(settings) == "replica":
         likely = "more HBM and a shorter step"
         yield f"the prediction does not use {INSTANCES}={plain(settings[INSTANCES], 40)} (likely {likely})"
     if plan is None:
@@ -95,88 +98,7 @@ def notes_on(settings: StackSettings, plan: Plan | None, layers: int | None) -> 
         yield f"recompute_modules {', '.join(unknown)}: not modelled; the rest is taken as remat={taken}"
 
 
-def _typed(settings: Settings) -> StackSettings:
-    return settings if isinstance(settings, StackSettings) else StackSettings(settings, "")
-
-
 CORE, DEEPSPEED = "Megatron-Core", "Megatron-DeepSpeed"
 """Frameworks that have these arguments, as a workload names them."""
 PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
 """Arguments that decide the precision of matrix products."""
-_WAY, _SOFTMAX = "cp_comm_type", "fused softmax"
-_IMPLEMENTATIONS, _WHOLE_STEP = ("none", "local", "transformer_engine", "full_iteration"), "full_iteration"
-
-
-def workload_of(
-    settings: StackSettings,
-    framework: str,
-    batch: int | None,
-    layers: int | None = None,
-) -> dict[str, Any]:
-    """Fields of the workload that arguments describe.
-
-    Args:
-        settings: the arguments by name.
-        framework: that runs them: ``CORE``, ``DEEPSPEED``, NeMo or Megatron-Bridge.
-        batch: sequences in a step of the whole job.
-        layers: decoder layers.
-
-    Raises:
-        ConfigError: a value of the wrong kind.
-    """
-    old = settings.flag("use_legacy_models") or settings.text("transformer_impl") == "local"
-    graphs, captured = _cuda_graphs(settings), _captured(settings)
-    padded = settings.flag("moe_pad_expert_input_to_capacity")  # a factor alone drops tokens and pads nothing
-    said = _of_table(settings, framework)
-    return said | {
-        "global_batch": batch,
-        "sequence_length": settings.count("seq_length"),
-        "framework": "Megatron-LM" if old and framework == CORE else framework,
-        "capacity_factor": settings.positive_number("moe_expert_capacity_factor") if padded else None,
-        "cuda_graphs": graphs,
-        "graph_modules": tuple(each for each in get_args(GraphModule) if graphs == "module" and each in captured),
-        "pipelined_layers": counted if (counted := counted_layers(settings, layers)) != layers else None,
-        "experts_over": experts_over(settings),
-    }
-
-
-def _of_table(settings: StackSettings, framework: str) -> dict[str, Any]:
-    """Fields that the table says; raises ConfigError where a word has no meaning.
-
-    Megatron-LM gathers the tokens of experts where nothing is said (``arguments.py``), and of what builds on its core
-    that is not known; its own attention has a fused softmax, unless that is switched off.
-    """
-    table = spec("megatron")
-    words = {**settings, _WAY: next(iter(settings.words(_WAY)), None)}
-    try:
-        found = {field: field_of(table, field, words) for field in table.workload}
-    except PlanError as error:
-        raise ConfigError(error.message, where=settings.where(_WAY), hint=error.hint) from error
-    if found["attention"] is None and is_megatron_deepspeed(settings):
-        found["attention"] = _SOFTMAX
-    if found["attention"] == _SOFTMAX and settings.flag("no_masked_softmax_fusion"):
-        found["attention"] = "torch"
-    if framework == CORE and settings.flag("bf16"):
-        found["gradient_precision"] = found["gradient_precision"] or "fp32"
-    if framework == CORE and "moe_token_dispatcher_type" not in settings:
-        found["expert_dispatcher"] = found["expert_dispatcher"] or "all_gather"
-    return found | ({} if settings.whole("num_experts") else {"expert_dispatcher": None})
-
-
-def _cuda_graphs(settings: StackSettings) -> CudaGraphs | None:
-    """By ``cuda_graph_impl`` and ``cuda_graph_modules``, and by their names of earlier releases; ``None``: not said."""
-    said = settings.choice("cuda_graph_impl", _IMPLEMENTATIONS)
-    earlier = [settings.flag(key) for key in ("enable_cuda_graph", "external_cuda_graph") if key in settings]
-    if said == "none" or (said is None and not any(earlier)):
-        return "none" if said or earlier else None
-    modules = _captured(settings)
-    if _WHOLE_STEP in (said, *modules):
-        return "step"
-    whole = not modules or modules == {"full"} or ("attn" in modules and modules & {"mlp", "moe"})
-    return "layer" if whole else "module"
-
-
-def _captured(settings: StackSettings) -> set[str]:
-    """Parts of a layer that are captured, where that is not the whole layer."""
-    words = settings.words("cuda_graph_modules") or settings.words("cuda_graph_scope")
-    return {module for word in words for module in word.split(",") if module}

@@ -6,9 +6,9 @@ A release is told by arguments that no later one takes (``releases`` of the tabl
 from collections.abc import Mapping
 from typing import Any
 
-from asap.core.errors import ConfigError, PlanError
-from asap.plans.plan import Offload, Plan
-from asap.stacks.deepspeed.stack import offloaded
+from asap.core.errors import PlanError
+from asap.plans.plan import Plan
+from asap.stacks.reading import offloaded
 from asap.stacks.registry import lacking, spec
 from asap.stacks.rules import facts_of, meant, refusals
 from asap.stacks.stack_settings import StackSettings
@@ -55,11 +55,6 @@ def stage_of(arguments: Arguments) -> int:
     """The stage of ZeRO that a run has; 0 where none is said."""
     said = str(arguments.get(ZERO) or 0)
     return int(said) if said in ("1", "2", "3") else 0
-
-
-def offloaded_by_deepspeed(arguments: Arguments) -> tuple[Offload, ...]:
-    """What the settings of DeepSpeed beside the arguments offload."""
-    return offloaded(arguments, stage_of(arguments))
 
 
 def lacks(current: Arguments, key: str) -> str | None:
@@ -114,7 +109,7 @@ def in_words_of_deepspeed(plan: Plan, current: Arguments, arguments: Mapping[str
         PlanError: Megatron-DeepSpeed cannot express the plan.
     """
     table, stage = spec("megatron-deepspeed"), {**current, ZERO: stage_of(current)}
-    moved = set(plan.offload) != {*offloaded_by_deepspeed(current)}
+    moved = set(plan.offload) != {*offloaded(table, current)}
     refused = _NO_ARGUMENTS if moved else next(refusals(table.rules, facts_of(plan), stage), None)
     if refused is not None:
         raise PlanError(refused, hint=_ELSEWHERE if refused == _NO_ARGUMENTS else None)
@@ -138,69 +133,20 @@ def reminder(changed: Mapping[str, str | bool]) -> str:
     return f"  # change {' and '.join(also)} of the DeepSpeed configuration likewise" if also else ""
 
 
-_GLU = ("swiglu", "geglu", "reglu", "liglu")
-
 _KEY_HEADS = ("num_key_value_heads", "num_query_groups", "group_query_attention", "attention_head_type")
-_PIPELINE = "pipeline_model_parallel_size"
-_INSTEAD = "say the plan with --plan, and give the model's config.json as --config"
 
 
 def of_forks(settings: StackSettings) -> StackSettings:
-    """The same arguments, with what others call otherwise under the names of Megatron-LM; raises ConfigError where one
-    is of the wrong kind."""
+    """The same arguments, with what others call otherwise under the names of Megatron-LM."""
     renamed = spec("megatron").renamed
     said: dict[str, Any] = {today: settings[key] for key, today in renamed.items() if key in settings}
-    if settings.choice("glu_activation", _GLU):
-        said["swiglu"] = True
+    if settings.flag("deepspeed") and {*settings.words("num_experts")} == {"1"}:  # one a layer
+        said["num_experts"] = None
     said |= meant(spec("megatron").means, settings)
-    said |= _experts(settings.overridden(said)) | _windows(settings)
     return settings.overridden(said) if said else settings
-
-
-def _experts(settings: StackSettings) -> dict[str, Any]:
-    """Shared experts as their width, and leading dense layers as a pattern."""
-    said: dict[str, Any] = {}
-    shared, width = settings.count("n_shared_experts"), settings.count("moe_ffn_hidden_size")
-    if shared and width:
-        said["moe_shared_expert_intermediate_size"] = shared * width
-    dense, layers = settings.whole("first_k_dense_replace"), settings.count("num_layers")
-    if dense and layers and str(settings.get("moe_layer_freq", 1)) == "1" and dense < layers:
-        said["moe_layer_freq"] = f"[0]*{dense}+[1]*{layers - dense}"
-    return said
-
-
-def _windows(settings: StackSettings) -> dict[str, Any]:
-    """A window, in tokens: of all layers, or of every second one."""
-    every = settings.count("interleave_sliding_window")
-    window = every or settings.count("sliding_window")
-    if window is None:
-        return {}
-    return {"window_size": f"{window - 1},0", **({"window_attn_skip_freq": 2} if every else {})}
 
 
 def left_to_checkpoint(settings: StackSettings) -> frozenset[str]:
     """What the checkpoint decides under ``--use-checkpoint-args``, and scripts leave to it (``checkpointing.py``)."""
     said = not settings.flag("use_checkpoint_args") or any(key in settings for key in _KEY_HEADS)
     return frozenset() if said else frozenset(("num_key_value_heads",))
-
-
-def of_deepspeed(settings: StackSettings) -> StackSettings:
-    """Arguments of Megatron-DeepSpeed in Megatron-LM's words, without experts.
-
-    Raises:
-        ConfigError: DeepSpeed refuses them, or a plan cannot say them.
-    """
-    said: dict[str, Any] = {}
-    if experts := {*settings.words("num_experts")}:
-        if experts != {"1"}:
-            reason = "num_experts: the experts of Megatron-DeepSpeed are not modelled"
-            raise ConfigError(reason, where=settings.where("num_experts"), hint=_INSTEAD)
-        said["num_experts"] = None
-    stage = settings.whole(ZERO) or 0
-    if stage not in range(4):
-        raise settings.wrong(ZERO, "0 to 3")
-    if stage > 1 and str(settings.get(_PIPELINE, 1)) != "1":
-        reason = f"{ZERO} is {stage}, which DeepSpeed refuses with pipeline stages"
-        hint = "add zero_stage=1, or pipeline_model_parallel_size=1"
-        raise ConfigError(reason, where=settings.where(ZERO), hint=hint)
-    return settings.overridden(said) if said else settings

@@ -18,6 +18,7 @@ SECTIONS = ("model", "mixed_precision", "ddp", "dist", "optimizer", "comm_overla
 """Of a configuration of Megatron-Bridge; what a later one says counts, and of a switch that it is on in one."""
 _BATCH = {"train_iters", "global_batch_size", "micro_batch_size"}
 _TRANSFORMER = "transformer"
+_FORMATS = {"fp4": "e2m1", "fp8": "hybrid"}
 
 Values = Mapping[str, Any]
 
@@ -64,15 +65,19 @@ def _of_bridge(flat: Values, model: Values) -> dict[str, Any]:
     """Megatron-Bridge: all of its sections, with its precision said as a whole."""
     found = section_arguments({key: value for key, value in flat.items() if not key.startswith("model.")})
     found["seq_length"] = model.get("seq_length") or found.get("seq_length")
-    precision = precision_arguments(flat.get("mixed_precision", _within(flat, "mixed_precision")))
-    for key in ("bf16", "fp16"):
-        precision[key] = True in (precision.get(key), model.get(key), found.get(key))
-    return found | precision | {key: flat.get(f"tokenizer.{key}") for key in ("tokenizer_type", "tokenizer_model")}
+    said, switches = flat.get("mixed_precision"), _within(flat, "mixed_precision").items()
+    on = (key for key, value in switches if value is True or (key in _FORMATS and value))
+    words = said if isinstance(said, str) else " ".join(on)  # such as bf16_with_fp8_mixed
+    precision = {key: key in words or True in (model.get(key), found.get(key)) for key in ("bf16", "fp16")}
+    form = next(({f"{kind}_format": form} for kind, form in _FORMATS.items() if kind in words), {})
+    return (
+        found | precision | form | {key: flat.get(f"tokenizer.{key}") for key in ("tokenizer_type", "tokenizer_model")}
+    )
 
 
 def section_arguments(flat: Values) -> dict[str, Any]:
     """What the sections of a configuration of Megatron-Bridge say by dotted key, under Megatron-LM's names."""
-    known, renamed = spec("megatron").words(), {**spec("nemo").renamed, VIRTUAL_SIZE: VIRTUAL}
+    known, renamed = spec("megatron").words, {**spec("nemo").renamed, VIRTUAL_SIZE: VIRTUAL}
     found: dict[str, Any] = {}
     for name in SECTIONS:
         for key, value in _within(flat, name).items():
@@ -83,16 +88,3 @@ def section_arguments(flat: Values) -> dict[str, Any]:
     if "seq_length" not in found and (length := next((one for one in lengths if one is not None), None)) is not None:
         found["seq_length"] = length
     return found
-
-
-def precision_arguments(said: object) -> dict[str, Any]:
-    """Arguments that the name of a precision stands for, such as ``bf16_with_fp8_mixed``, or its switches; none where
-    nothing is said."""
-    words = said if isinstance(said, str) else _on(said) if isinstance(said, Mapping) else ""
-    found: dict[str, Any] = {kind: True for kind in ("bf16", "fp16") if kind in words}
-    formats = {"fp4": "e2m1", "fp8": "hybrid"}
-    return found | next(({f"{kind}_format": form} for kind, form in formats.items() if kind in words), {})
-
-
-def _on(switches: Values) -> str:
-    return " ".join(key for key, value in switches.items() if value is True or (key in ("fp8", "fp4") and value))

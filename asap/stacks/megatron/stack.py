@@ -1,24 +1,26 @@
 """A plan as what is pasted for Megatron-LM and what runs on its core: options, settings of Hydra, a YAML."""
 
+import math
+import re
 from collections.abc import Mapping
 
 from asap.core.errors import PlanError
 from asap.plans.plan import Plan
 from asap.stacks.megatron.degrees import (
+    CHECKPOINTS,
     FSDP,
     INSTANCES,
     OFFLOAD,
     STRATEGY,
     to_arguments,
 )
-from asap.stacks.megatron.reading import global_batch as global_batch
+from asap.stacks.megatron.degrees import counted as counted
+from asap.stacks.megatron.degrees import layout as layout
 from asap.stacks.megatron.reading import model_of as model_of
 from asap.stacks.megatron.reading import notes_on as notes_on
 from asap.stacks.megatron.reading import of_plan as of_plan
-from asap.stacks.megatron.reading import plan_of as plan_of
 from asap.stacks.megatron.reading import prepared as prepared
 from asap.stacks.megatron.releases import JOINT, Changes, is_megatron_deepspeed, is_set, reminder
-from asap.stacks.megatron.requirements import CHECKPOINTS, check, of_start, remarks, required
 from asap.stacks.megatron.stages import (
     FIRST_AND_LAST,
     GRANULARITY,
@@ -31,7 +33,10 @@ from asap.stacks.megatron.stages import (
     by_layers,
     in_words_of_core,
 )
+from asap.stacks.megatron.stages import remat_of as remat_of
+from asap.stacks.megatron.stages import repeats_of as repeats_of
 from asap.stacks.registry import spec as table_of
+from asap.stacks.rules import facts_of, needed, refusals
 from asap.stacks.spec import Spec
 from asap.stacks.writing import switches_line
 
@@ -46,6 +51,7 @@ _WITHOUT_VALUE = (
 CORE_SECTION = "section_of_core"
 """Among settings: where a configuration of Megatron-Bridge has what Megatron's core knows. Since July 2026 recipes of
 Llama have it in ``model.transformer``: an override of ``model.…`` has to be forced there, and may be elsewhere."""
+_OF_LEVELS = "hierarchical_context_parallel_sizes"
 _FORCED = "++"
 """Before a setting that a configuration may not have, which Hydra refuses otherwise."""
 
@@ -66,7 +72,9 @@ def changes(
     if spec.contract != "megatron":
         arguments = in_words_of_core(arguments)
     elif not is_megatron_deepspeed(current):
-        arguments = by_layers(arguments, plan, current, layers) | required(plan, current)
+        beside = needed(table_of("megatron").rules, facts_of(plan), current)
+        arguments = by_layers(arguments, plan, current, layers)
+        arguments |= {option: value for option, value in beside.items() if not is_set(current, option)}
         arguments |= of_start(plan, global_batch, sequence) if not current and sequence else {}
     return {key: str(value).lower() if isinstance(value, bool) else value for key, value in arguments.items()}
 
@@ -105,7 +113,8 @@ def hydra_overrides(arguments: Mapping[str, str | bool], stack: str, current: Se
         name = _VIRTUAL_SIZE if key in _OF_STAGES else own.get(key, key)
         text = "null" if value is None else str(value).lower() if isinstance(value, bool) else value
         known = not of_nemo or not current or not {key, name, name.partition(".")[0]}.isdisjoint(current)
-        terms.append(f"{'' if known else _FORCED}{table.section_of(key, core)}.{name}={text}")
+        section = next((section for section, names in table.sections.items() if key in names), core)
+        terms.append(f"{'' if known else _FORCED}{section}.{name}={text}")
     return " ".join(terms)
 
 
@@ -136,3 +145,38 @@ def _of_nemo(arguments: Mapping[str, str | bool]) -> Changes:
         raise PlanError("NeMo shards over all data-parallel processes: data alone, or replica alone")
     wholly: Changes = {"fsdp_sharding_strategy": "full", "optim.name": "fused_adam"} if shards else {}
     return {**rest, "fsdp": shards, **wholly}
+
+
+def check(plan: Plan, current: Settings) -> None:
+    """Check a plan beside the arguments as they are, Megatron-LM's or those of what runs on its core.
+
+    Raises:
+        PlanError: Megatron-LM refuses it.
+    """
+    context, found = plan.degree("seq"), refusals(table_of("megatron").rules, facts_of(plan), current)
+    levels = (
+        math.prod(map(int, re.findall(r"\d+", str(current[_OF_LEVELS])))) if is_set(current, _OF_LEVELS) else context
+    )
+    other = f"{_OF_LEVELS} multiplies to {levels}, not to {context}" if levels != context else None
+    if (reason := next(found, other)) is not None:
+        raise PlanError(f"Megatron-LM refuses it: {reason}")
+
+
+def of_start(plan: Plan, global_batch: int | None, sequence: int) -> Changes:
+    """What a plan is predicted with where nothing runs yet: a distributed optimizer, bf16, sequence parallelism.
+
+    Args:
+        plan: what to run.
+        global_batch: sequences in a step.
+        sequence: tokens in a sequence.
+    """
+    batch: Changes = {"global_batch_size": str(global_batch)} if global_batch else {}
+    split: Changes = {_SEQUENCE: True} if plan.degree("model") > 1 else {}
+    return {**batch, "seq_length": str(sequence), "bf16": True, "use_distributed_optimizer": True, **split}
+
+
+def remarks(changed: Changes, current: Settings) -> str:
+    """What arguments need that are new to a run, as a comment of a shell."""
+    new = [key for key, value in changed.items() if value is not False and current.get(key) is None]
+    found = [f"{key.replace('_', '-')} {said}" for key in new if (said := table_of("megatron").remarks.get(key))]
+    return f"  # {'; '.join(found)}" if found else ""

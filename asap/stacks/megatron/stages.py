@@ -29,7 +29,7 @@ _LONGEST = 2_000
 Settings = Mapping[str, object]
 
 
-def repeats(arguments: Settings, stages: int, layers: int | None) -> int:
+def repeats_of(arguments: Settings, stages: int, layers: int | None) -> int:
     """Virtual stages that each stage has; raises PlanError where they do not divide."""
     if stages == 1:
         return 1
@@ -79,18 +79,13 @@ def lays_out_stages(arguments: Settings, layers: int | None, stages: int, repeat
     ``repeats`` are virtual stages of each."""
     if arguments.get(LAYOUT) is not None:
         return True
-    ends = [count for names in _OF_CORE.items() if (count := _layers(arguments, names))]
+    said = (str(arguments.get(name, arguments.get(other))) for name, other in _OF_CORE.items())
+    ends = [int(text) for text in said if text.isdecimal() and int(text)]
     middle = stages - len(ends)
     if not ends or layers is None or middle < 0 or any(count % repeats for count in ends):
         return False
     rest = layers - sum(ends)
     return rest > 0 and rest % (middle * repeats) == 0 if middle else rest == 0
-
-
-def _layers(arguments: Settings, names: tuple[str, str]) -> int:
-    """A number of layers under either name; 0 where none is said."""
-    texts = (str(arguments[name]) for name in names if arguments.get(name) is not None)
-    return next((int(text) for text in texts if text.isdecimal()), 0)
 
 
 def staged(plan: Plan, current: Settings, layers: int | None) -> Changes:
@@ -151,7 +146,6 @@ def in_words_of_core(arguments: Mapping[str, str | bool]) -> Changes:
 
 GRANULARITY, MODULES = "recompute_granularity", "recompute_modules"
 METHOD, RECOMPUTED_LAYERS = "recompute_method", "recompute_num_layers"
-_CHOICES = {GRANULARITY: ("full", "selective"), METHOD: ("uniform", "block")}
 _BETWEEN = str.maketrans(dict.fromkeys("[],()'\"", " "))
 """What stands around the words of a list in a text."""
 
@@ -161,11 +155,10 @@ def remat_of(arguments: Mapping[str, object], layers: int | None = None, chunks:
     ``core_attn``; ``block`` layers of each of the ``chunks`` of a pipeline, and all where the layers are not known.
 
     Raises:
-        PlanError: a granularity, method or layers that Megatron-LM does not know.
+        PlanError: layers that are no number.
     """
-    granularity = _chosen(arguments, GRANULARITY)
+    granularity, method = (str(arguments.get(key)).casefold() for key in (GRANULARITY, METHOD))
     if granularity == "full":
-        method = _chosen(arguments, METHOD)
         count = degree(arguments, RECOMPUTED_LAYERS) if is_set(arguments, RECOMPUTED_LAYERS) else 0
         if method != "block" or (count and layers is None):
             return Remat.FULL
@@ -182,19 +175,6 @@ def words_of(value: object) -> list[str]:
     """Words of an argument that takes several, also where a text has them as a list: ``[core_attn, mlp]``."""
     said = value if isinstance(value, list | tuple) else () if value is None else (value,)
     return " ".join(map(str, said)).translate(_BETWEEN).split()
-
-
-def _chosen(arguments: Mapping[str, object], key: str) -> str | None:
-    """What an argument with a few choices says; ``None`` where it says nothing."""
-    said = arguments.get(key)
-    word = str(said).casefold()
-    if said is None or word in ("", "none", "null", "false"):
-        return None
-    if word not in _CHOICES[key]:
-        either = " or ".join(_CHOICES[key])
-        reason = f"{key} must be {either}, not {plain(repr(said), 40)}"
-        raise PlanError(reason, hint=f"say it: {key}={_CHOICES[key][0]}")
-    return word
 
 
 def recomputing(plan: Plan, current: Mapping[str, object], layers: int | None) -> Changes:
@@ -227,3 +207,8 @@ def _recomputed_layers(policy: RecomputedLayers, layers: int | None, chunks: int
     if count.denominator > 1:
         raise PlanError(f"remat={policy.value}: no whole number of the {layers} layers over {chunks} virtual stages")
     return int(count)
+
+
+def has_attention_dropout(current: Settings) -> bool:
+    """Whether attention has dropout, as it has by default."""
+    return str(current.get("attention_dropout", 0.1)) not in ("0", "0.0")

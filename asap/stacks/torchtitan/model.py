@@ -1,6 +1,5 @@
 """The decoder that torchtitan trains: behind a name and a flavor, in the JSON of a run, or as a log prints it."""
 
-import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -8,16 +7,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.models import Architecture, find_architecture
 from asap.models.architecture import SHAPES
 from asap.stacks.registry import irrelevant, spec
+from asap.stacks.shapes import shapes_of
+from asap.stacks.spec import Model
 from asap.stacks.stack_settings import StackSettings
 
 _TABLE = tomllib.loads(Path(__file__).with_name("flavors.toml").read_text(encoding="utf-8"))
 _CATALOGUE: dict[str, str] = _TABLE["catalogue"]
 _OTHERS: dict[str, str] = _TABLE["others"]
-_FIELDS: dict[str, str] = _TABLE["fields"]
+_PRINTED = Model.model_validate(_TABLE["printed"])
 _DEBUG_MODEL = Architecture.model_validate(_TABLE["debugmodel"])
 _SAVED = {"layers": "model.n_layers", "d_model": "model.dim", "vocab": "model.vocab_size"}
 _NAMES_OF_SHAPES = re.compile(
@@ -71,7 +73,7 @@ _SECTIONS = ("model.", "parallelism.")
 
 @cache
 def _known() -> frozenset[str]:
-    return spec("torchtitan").words() | irrelevant("torchtitan")
+    return spec("torchtitan").words | irrelevant("torchtitan")
 
 
 def _with_saved(known: Architecture, settings: Settings) -> tuple[Architecture, tuple[str, ...]]:
@@ -89,22 +91,12 @@ def _with_saved(known: Architecture, settings: Settings) -> tuple[Architecture, 
 
 def printed_model(values: Mapping[str, Any], title: str) -> Architecture | None:
     """The model of all arguments that torchtitan has for it; ``None`` where they do not say all of it, or cannot be."""
-    fields = {_FIELDS[key]: value for key, value in values.items() if key in _FIELDS and value not in (None, -1)}
+    settings = StackSettings({key: value for key, value in values.items() if value != -1}, "")
     try:
-        own = {"kv_heads": values["n_heads"], "head_dim": values["dim"] // values["n_heads"]}
-        width = {} if values.get("hidden_dim") else {"d_ff": _width(values)}
-        width = {"d_ff": fields["expert_d_ff"]} if values.get("moe_enabled") else width
-        return Architecture.model_validate({"name": title or None} | own | fields | width)
-    except (ValueError, TypeError, KeyError, ArithmeticError):
+        model = Architecture.model_validate({"name": title or None, **shapes_of(_PRINTED, settings, None)[0]})
+    except (ConfigError, ValueError):
         return None
-
-
-def _width(values: Mapping[str, Any]) -> int:
-    """The hidden width of Llama's MLP (``FeedForward`` in ``llama3/model/model.py``)."""
-    scale = values.get("ffn_dim_multiplier")
-    wide = int(8 * values["dim"] / 3)
-    wide = wide if scale is None else int(scale * wide)
-    return values["multiple_of"] * math.ceil(wide / values["multiple_of"])
+    return None if model.missing() else model
 
 
 _OF_LAYER = {"param_init", "attention", "feed_forward", "attention_norm", "ffn_norm"}

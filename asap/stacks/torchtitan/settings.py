@@ -59,7 +59,7 @@ def counted(settings: Settings, devices: int | None) -> dict[str, object]:
     return found | {LOCAL_BATCH: local}
 
 
-def remat_of(settings: Settings) -> Policy | None:
+def remat_of(settings: Settings, *_: object) -> Policy | None:
     """What is recomputed; ``None`` where a memory budget decides.
 
     ``selective`` of operations keeps what matrix products write; of every nth layer, all of the others.

@@ -4,15 +4,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from asap.core.errors import PlanError
 from asap.models import Architecture
 from asap.plans.plan import Plan
 from asap.plans.validity import Degrees
 from asap.stacks.reading import field_of, is_on
 from asap.stacks.spec import Spec
 from asap.stacks.torchtitan import settings as titan
-from asap.stacks.torchtitan.lines import PYTHON, attention_backend, python_lines, required
-from asap.stacks.torchtitan.model import VARIANT, own_settings
 from asap.stacks.torchtitan.model import model_of as model_of
+from asap.stacks.torchtitan.model import own_settings
 from asap.stacks.torchtitan.settings import counted as counted
 from asap.stacks.torchtitan.settings import recomputing as recomputing
 from asap.stacks.torchtitan.settings import remat_of as remat_of
@@ -20,14 +20,15 @@ from asap.stacks.torchtitan.stages import repeats_of as repeats_of
 from asap.stacks.torchtitan.stages import stage_settings
 
 Settings = Mapping[str, object]
+PYTHON = "configured_in_python"
+"""Among a run's settings: its configuration is a Python function, not TOML."""
+_CONFIG = "config."
+_RECOMPUTATION = "activation_checkpoint"
+_CLASSES = {"full": "FullAC.Config()", "selective": "SelectiveAC.Config()", "none": "None"}
 _SPEC, _SHAPES = "model_spec.", "model_spec.model."
 _GROUPS = "optimizer.param_groups"
 _ADAPTERS = re.compile(r"(?:^|\.)(?:q?lora|dora|peft|adapters?)\.(?:enabled?|use\w*)$")
 """Switches of adapters, without which the rest of their section says nothing."""
-_KERNELS = {
-    "flex": "flex", "flex_flash": "flex (flash attention 4)", "irope": "flex", "varlen": "varlen",
-}  # fmt: skip
-"""Kernels of the backends (``models/common/config_utils.py``) and of the flavors that had them in their names."""
 _UNKNOWN = "whether matrix products run in fp8 is not in the file: add workload.precision=fp8 where they do"
 
 
@@ -52,19 +53,12 @@ def written(settings: Settings, asked: Mapping[str, Any], wanted: Mapping[str, s
     plan = asked["plan"]
     others = {key: value for key, value in wanted.items() if key != titan.EXPERT}
     found = {**others, **titan.expert_degrees(plan, settings), **stage_settings(plan, settings, asked["layers"])}
-    return titan.with_batch(plan, settings, found) | required(found, settings)
+    return titan.with_batch(plan, settings, found)
 
 
 def lines(_: Spec, changed: Mapping[str, str], current: Settings) -> str:
     """Settings that change, as TOML or in Python."""
     return python_lines(changed) if PYTHON in current else titan.toml_lines(changed)
-
-
-def workload(settings: Settings) -> dict[str, object]:
-    """The kernel of attention."""
-    variant = VARIANT.search(str(settings.get("model.flavor") or ""))
-    kernel = attention_backend(settings) or (variant and variant[1])
-    return {"attention": _KERNELS.get(str(kernel), "flash")}
 
 
 def of_plan(settings: Settings, plan: Plan | None, model: Architecture | None, *_: object) -> dict[str, Any]:
@@ -96,3 +90,51 @@ def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[s
     over = titan.experts_over(settings) if plan else ()
     if plan is not None and (folded := tuple(axis for axis in over if plan.degree(axis) > 1)):
         yield f"experts lie over {settings[titan.EXPERT]} devices, here {Degrees.of(plan, folded).expert_axes}"
+
+
+def python_lines(settings: Mapping[str, str]) -> str:
+    """``config.parallelism.tensor_parallel_degree = 4``, one a line."""
+    statements = (_statement(key, value) for key, value in settings.items() if key != titan.REMAT_OPTION)
+    return "\n".join(f"{_CONFIG}{key} = {value}" for key, value in statements)
+
+
+def is_python(text: str) -> bool:
+    """Whether a line to paste is such statements."""
+    return text.startswith(_CONFIG)
+
+
+def read_lines(text: str) -> dict[str, str]:
+    """Values by dotted key, as the statements write them."""
+    pairs = (line.removeprefix(_CONFIG).partition(" = ") for line in text.splitlines())
+    return {key: value.strip('"') for key, _, value in pairs}
+
+
+def plain_values(text: str) -> dict[str, str]:
+    """The same without Python, as a file or a command line says them.
+
+    Raises:
+        PlanError: recomputation is among them, which is a class.
+    """
+    said = read_lines(text)
+    if _RECOMPUTATION in said:
+        raise PlanError("what torchtitan recomputes is a class in its Python, which no flag says", where=_RECOMPUTATION)
+    return said
+
+
+def flags(settings: Mapping[str, str]) -> list[str]:
+    """Settings as flags of its command line, where a switch has no value: ``--training.no_enable_cpu_offload``."""
+    return [_flag(key, value) for key, value in settings.items()]
+
+
+def _flag(key: str, value: str) -> str:
+    section, dot, name = key.rpartition(".")
+    switches = {"true": f"--{key}", "false": f"--{section}{dot}no_{name}"}
+    return switches.get(value.casefold(), f"--{key}={value}")
+
+
+def _statement(key: str, value: str) -> tuple[str, str]:
+    if key == titan.REMAT:
+        return _RECOMPUTATION, _CLASSES[value]
+    if value in ("true", "false"):
+        return key, value.capitalize()
+    return key, value if value[:1] == "[" or value.lstrip("-").isdecimal() else f'"{value}"'

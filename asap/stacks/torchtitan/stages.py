@@ -39,7 +39,10 @@ def stage_settings(plan: Plan, current: Mapping[str, object], layers: int | None
             raise PlanError(f"{plan.microbatches} microbatches are fewer than the {stages} stages")
         schedule = {SCHEDULE: SCHEDULE_DEFAULT} if _is_looped(current) else {}
         return schedule | (_split(stages, current, layers) if LAYERS_EACH in current else {})
-    _check_rounds(plan.microbatches, stages)
+    # an interleaved schedule takes its microbatches in rounds of as many, each of a microbatch a stage or more
+    count = plan.microbatches or 1
+    if count % (rounds := max(count // stages, 1)):
+        raise PlanError(f"{count} microbatches do not divide into {rounds} rounds over {stages} stages")
     schedule = {} if _is_looped(current) else {SCHEDULE: "Interleaved1F1B"}
     usual = repeats == _STAGES_OF_LOOPED and LAYERS_EACH not in current
     return schedule | ({} if usual else _split(stages * repeats, current, layers))
@@ -67,13 +70,6 @@ def _as_layers(settings: Mapping[str, object]) -> int:
 
 def _is_looped(settings: Mapping[str, object]) -> bool:
     return str(next((settings[key] for key in _SCHEDULES if key in settings), SCHEDULE_DEFAULT)).casefold() in _LOOPED
-
-
-def _check_rounds(microbatches: int | None, stages: int) -> None:
-    """An interleaved schedule takes its microbatches in rounds of as many, each of a microbatch a stage or more."""
-    rounds = max((microbatches or 1) // stages, 1)
-    if (microbatches or 1) % rounds:
-        raise PlanError(f"{microbatches} microbatches do not divide into {rounds} rounds over {stages} stages")
 
 
 LOCAL_BATCH, GLOBAL_BATCH = "training.local_batch_size", "training.global_batch_size"

@@ -15,7 +15,7 @@ from asap.plans.plan import Remat
 from asap.plans.remat import Policy
 from asap.stacks.reading import field_of
 from asap.stacks.registry import spec
-from asap.stacks.spec import word_keys
+from asap.stacks.words import word_keys
 
 AUTO = "auto"
 SECTION = "TrainingArguments"
@@ -84,7 +84,7 @@ def recomputation(remat: Policy | None, settings: Mapping[str, object]) -> dict[
 
 Settings = Mapping[str, object]
 TRAINER = spec("trainer")
-_LENGTHS = word_keys(TRAINER.workload["sequence_length"])
+_LENGTHS = word_keys(*TRAINER.workload["sequence_length"])
 _FIELDS = ("optimizer", "attention", "fused_linear_cross_entropy", "compiled")
 
 
