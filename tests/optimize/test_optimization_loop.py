@@ -17,6 +17,7 @@ from asap.optimize.session import Session
 from asap.optimize.stopping import Machine, StoppingRule
 from asap.optimize.table import print_report
 from asap.sharding_memory import Kind, Worklog, verify_session
+from tests.cases import cases
 
 
 class Counting:
@@ -161,10 +162,7 @@ def test_a_session_of_another_kind_is_refused(home):
         Session.resume("other")
 
 
-@pytest.mark.parametrize(
-    ("saving", "to_go", "reason"),
-    [(0.5, 100_000, "budget"), (0.5, 10, "not_worth_it"), (0.0001, None, "not_worth_it"), (0.01, None, "budget")],
-)
+@cases("saving, to_go, reason")
 def test_it_ends_when_the_next_costs_more_than_it_saves(home, saving, to_go, reason):
     rule = StoppingRule(evaluations=3, steps_to_go=to_go, training_chips=8, machine=Machine(8, 2.0, "USD"))
     session = Session.start("s", {})

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from asap.profiles.xprof.tables import HloRow, MemoryProfile, StepRow, Summary, XprofTable
+from tests.cases import cases
 
 CELLS = st.none() | st.text(max_size=20)
 TEXTS = ("category", "hlo_op_name", "bound_by", "tf_op_name")
@@ -63,9 +64,6 @@ def test_memory_is_that_of_the_fullest_device_and_not_of_the_host():
     assert MemoryProfile().fullest is None
 
 
-@pytest.mark.parametrize(
-    ("device_type", "kind"),
-    [("TPU v6 Lite", "tpu"), ("GPU", "gpu"), ("AMD GPU - gfx942", "gpu"), ("CPU", "cpu"), ("", "tpu")],
-)
+@cases("device_type, kind")
 def test_family_of_the_device(device_type, kind):
     assert Summary(device_type=device_type).kind == kind
