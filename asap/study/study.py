@@ -230,10 +230,17 @@ def _constraints(experiment: Experiment, hardware: Slice | None) -> Constraints:
 
 
 def _check_stack(experiment: Experiment, hardware: Slice | None) -> tuple[str, ...]:
-    framework = experiment.workload.framework
-    if hardware is None or hardware.chip.kind != "tpu" or is_of_jax(framework):
+    if hardware is None:
         return ()
-    return (f"{plain(framework, 40)} runs on GPUs, and {hardware.chip.title} is none: is the hardware right?",)
+    chip, framework, said = hardware.chip, experiment.workload.framework, experiment.workload.precision or ""
+    narrow = next((kind for kind in ("fp8", "fp4", "int8") if kind in said.casefold()), None)
+    doubts = {
+        f"{plain(framework, 40)} runs on GPUs, and {chip.title} is none: is the hardware right?": chip.kind == "tpu"
+        and not is_of_jax(framework),
+        f"{chip.title} does not multiply in {narrow}: its bf16 rate is taken. Is the hardware right?": narrow
+        and narrow not in chip.peak_flops,
+    }
+    return tuple(doubt for doubt, holds in doubts.items() if holds)
 
 
 def _check_incumbent(study: Study) -> tuple[str, ...]:
