@@ -185,7 +185,10 @@ class StatedFact(BaseModel):
         return plan.degree(axis) == self.value if self.value else plan.degree(axis) > 1
 
     def supersedes(self, earlier: "StatedFact") -> bool:
-        """Whether this takes the place of an earlier fact: the same figure of the same plan, measured again."""
+        """Whether this takes the place of an earlier fact: the same figure of the same plan, measured again, or that a
+        plan ran out of memory, where the run now has another batch or sequence."""
+        if self.claim in (Claim.BATCH, Claim.SEQUENCE) and earlier.claim is Claim.OUT_OF_MEMORY:
+            return True
         same = (self.claim, self.plan, self.about) == (earlier.claim, earlier.plan, earlier.about)
         return same and (self.claim in {*MEASURED_CLAIMS, *RUN_CLAIMS} or self.about == HBM)
 
