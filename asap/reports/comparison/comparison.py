@@ -6,11 +6,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.errors import AsapError
 from asap.core.units import Quantity
+from asap.evidence.effect import relative_to
 from asap.history.changes import axis_changes, experiment_changes, other_changes
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.profiles import Kpis, Profile
 from asap.reports.comparison.operations import OperationChanges, compare_operations
+from asap.study.changed import drop_step_time
 from asap.study.study import Study
 
 _KPIS = ("step_time_s", "duty_cycle", "communication", "idle", "input", "goodput")
@@ -109,21 +111,34 @@ def _operations(before: Profile | None, after: Profile | None) -> tuple[Operatio
 
 
 def _predicted(before: Study, after: Study, speedup: float | None) -> tuple[PredictedChange | None, list[str]]:
-    """What the first run let expect of the second's plan, if the plan is all that changed."""
+    """What the first run let expect of the second's plan; of runs that differ in more, both by the model alone."""
     if before.plan is None or after.plan is None:
         return None, ["No prediction is compared: a plan is not known."]
-    one, other = before.experiment, after.experiment
-    if (one.model, one.workload, before.slice) != (other.model, other.workload, after.slice):
-        return None, ["No prediction is compared: model, batch or hardware changed as well, or is not on record."]
+    one, other, notes = before.experiment, after.experiment, list[str]()
+    if one.workload.tokens != other.workload.tokens:
+        return None, ["No prediction is compared: a step has another number of tokens, or it is not on record."]
     try:
-        (found,) = expect(before, [after.plan])
+        if differs := _beside_plan(before, after):
+            notes = [f"The prediction is of both runs by the model alone: {', '.join(differs)} changed as well."]
+            now, then = (expect(drop_step_time(each, each.experiment), [plan])[0]
+                         for each, plan in ((before, before.plan), (after, after.plan)))  # fmt: skip
+            relative = relative_to(now, then, other.model)
+        else:
+            relative = expect(before, [after.plan])[0].relative_step_time
     except AsapError as error:
         return None, [f"No prediction is compared: {error.message}."]
-    relative = found.relative_step_time
     if relative is None:
         return None, ["No prediction is compared: the first run has no measured step."]
     measured = 1 / speedup if speedup else None
     inside = None
     if measured is not None and relative.low is not None and relative.high is not None:
         inside = relative.low <= measured <= relative.high
-    return PredictedChange(predicted=relative, measured=measured, inside=inside), []
+    return PredictedChange(predicted=relative, measured=measured, inside=inside), notes
+
+
+def _beside_plan(before: Study, after: Study) -> list[str]:
+    """Names of what differs beside the plan."""
+    one, other = before.experiment, after.experiment
+    fields = [name for name, value in one.workload if value != getattr(other.workload, name)]
+    parts = {"model": one.model != other.model, "hardware": before.slice != after.slice}
+    return [*(name for name, differs in parts.items() if differs), *(name.replace("_", " ") for name in fields)]
