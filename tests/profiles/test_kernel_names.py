@@ -31,10 +31,7 @@ def test_a_name_that_nobody_knows_is_unknown():
     assert collectives.work_of_kernel("kernel_7(float*)").work == "other"
 
 
-@pytest.mark.parametrize(
-    ("stated", "kind"),
-    [("_allgather_base", "all-gather"), ("allreduce", "all-reduce"), ("all_to_allv", "all-to-all"), ("other", None)],
-)
+@cases("stated, kind")
 def test_what_pytorch_states_names_the_collective(stated, kind):
     assert collectives.stated_collective(stated) == kind
 

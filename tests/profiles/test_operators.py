@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from asap.hardware import load_chip
 from asap.profiles.operators import OperatorCall, Roof, cost_of, is_misaligned
+from tests.cases import cases
 
 SIZES = st.integers(1, 300)
 BF16 = "c10::BFloat16"
@@ -60,9 +61,7 @@ def test_what_streams_moves_its_inputs_and_no_flops(shape):
     assert (cost.flops, cost.bytes) == (0, 3 * cost_of(call("aten::fill_", tuple(shape))).bytes)
 
 
-@pytest.mark.parametrize(
-    "name", ["aten::mm", "aten::convolution", "aten::_scaled_dot_product_flash_attention", "my::op"]
-)
+@cases("name")
 def test_shapes_that_do_not_say_are_unknown(name):
     assert not any(cost_of(call(name, *shapes)) for shapes in ((), ((),), ((3, 4), (5, 6)), ((2,), (2,), (2,))))
 

@@ -9,7 +9,7 @@ from asap.profiles import Kpis, Operation, Profile
 from asap.reports.comparison import compare_studies
 from asap.reports.comparison.operations import compare_operations
 from asap.study.open_study import open_study
-from asap.study.study import Study
+from asap.study.study import Study, study_of
 
 
 def operation(name, time, shape="f32[8]"):
@@ -51,5 +51,13 @@ def test_runs_that_differ_in_more_than_the_plan_say_so(tmp_path):
     store = ExperimentStore(tmp_path)
     found = compare_studies(open_study("cpu-8dev", store), open_study("paper-v6e-16", store))
     assert found.prediction is None
-    assert any("model, batch or hardware changed" in note for note in found.notes)
+    assert any("another number of tokens" in note for note in found.notes)
     assert any("stated profile" in note for note in found.notes)
+
+
+def test_runs_that_differ_beside_the_plan_are_compared_by_the_model(tmp_path):
+    before = open_study("llama-8b-tensor-16", ExperimentStore(tmp_path))
+    workload = before.experiment.workload.model_copy(update={"precision": "int8"})
+    found = compare_studies(before, study_of(before.experiment.model_copy(update={"workload": workload})))
+    assert found.prediction.predicted.value < 1
+    assert any("precision changed as well" in note for note in found.notes)

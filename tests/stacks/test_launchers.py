@@ -119,9 +119,7 @@ def test_only_what_changes_is_written():
     assert line == "[parallelism]\ntensor_parallel_degree = 4\ndata_parallel_replicate_degree = 16"
 
 
-@pytest.mark.parametrize(
-    ("current", "said"), [({"global_batch_size": "256"}, False), ({"global_batch_size": "128"}, True), ({}, True)]
-)
+@cases("current, said")
 def test_a_batch_that_the_arguments_do_not_give_is_in_the_line(current, said):
     now = {"tensor_model_parallel_size": "8", "micro_batch_size": "1"} | current
     line = launch_lines(Plan(ici=Mesh(replica=16, model=4), microbatches=16), "megatron", now, global_batch=256)

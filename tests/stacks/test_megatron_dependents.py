@@ -8,6 +8,7 @@ from asap.core.errors import PlanError
 from asap.plans import Plan
 from asap.stacks.launchers import Stack, launch_lines, spec_of, stack_of
 from asap.stacks.reading import from_settings
+from tests.cases import cases
 from tests.experiments.stack_configurations import BRIDGE, MEGATRON, NEMO
 
 STAGES = {"tensor_model_parallel_size": "2", "pipeline_model_parallel_size": "4", "micro_batch_size": "1"}
@@ -56,9 +57,7 @@ def test_experts_are_not_exchanged_beside_computing_where_that_is_refused():
     assert word in lines("replica=16 microbatches=8", overlapped).partition("# without")[2]
 
 
-@pytest.mark.parametrize(
-    ("said", "written"), [({}, True), ({"disable_bias_linear": True}, False), ({"add_bias_linear": False}, False)]
-)
+@cases("said, written")
 def test_experts_with_biases_are_not_split_by_tensor_parallelism(said, written):
     line = lines("replica=4 model=2 expert=4 remat=none", {"num_experts": 8} | said)
     assert ("--expert-model-parallel-size 8 --expert-tensor-parallel-size 1" in line) == written
