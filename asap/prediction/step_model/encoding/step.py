@@ -8,7 +8,7 @@ from dataclasses import fields
 import numpy as np
 
 from asap.core.errors import InsufficientEvidenceError
-from asap.hardware import Chip, load_chip
+from asap.hardware import Chip, find_chip
 from asap.hardware.instances import chips_per_node
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload
@@ -102,7 +102,8 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
 
 
 def _network_port(chip: Chip) -> float:
-    node, maker = chips_per_node(chip) or 1, load_chip(chip.name).network.bandwidth
+    node, found = chips_per_node(chip) or 1, find_chip(chip.name)
+    maker = found.chip.network.bandwidth if found else chip.network.bandwidth
     rate, ports = chip.network.bandwidth * node, round(chip.network.bandwidth * node / maker)
     return rate / (min(max(ports, 1), node) if chip.network.stated else node)
 
