@@ -115,9 +115,8 @@ def plan_fields(text: str) -> dict[str, Any]:
             axis = "replica" if replicates and _DATA.fullmatch(term.key) else axis
             place, (into, name, value) = (network, axis), (fields[network], axis, _count(term))
         else:
-            hint = (
-                f"it is of the run: what if {term.key}=… in a chat, else --{term.key}" if term.key in _OF_RUN else _HINT
-            )
+            of_run = f"it is of the run: in a chat runs {term.key}=…, or what if {term.key}=…; else --{term.key}"
+            hint = of_run if term.key in _OF_RUN else _HINT
             raise PlanError(f"unknown axis or setting {plain(term.key, 60)!r}", where=text, hint=hint)
         if place in words:
             both = words[place] if words[place] == term.key else f"{words[place]} and {plain(term.key, 60)}"
