@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from asap.core.errors import AsapError
-from asap.experiments.remarks import contradicted_causes, lengthening
+from asap.experiments.remarks import contradicted_causes, unmodelled
 from asap.hardware import Chip, Slice
 from asap.models import Architecture, Workload
 from asap.models.workload import FULL_PRECISION
@@ -61,7 +61,9 @@ def run_of(study: Study) -> Run | None:
     model, work = experiment.model, experiment.workload
     if study.plan is None or study.slice is None or model is None or model.missing() or not work.tokens:
         return None
-    return Run(study.plan, model, work, study.slice, lengthening(experiment), contradicted_causes(experiment))
+    return Run(
+        study.plan, model, work, study.slice, unmodelled(experiment, "longer step"), contradicted_causes(experiment)
+    )
 
 
 def predicted(run: Run) -> Prediction | None:

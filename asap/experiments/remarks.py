@@ -56,11 +56,11 @@ def note_on_unmodelled(
     return (f"the prediction does not use {', '.join(found)}",) if found else ()
 
 
-def lengthening(experiment: Experiment) -> tuple[str, ...]:
-    """Settings on record that no prediction uses and that likely make the step longer."""
+def unmodelled(experiment: Experiment, effect: str) -> tuple[str, ...]:
+    """Settings on record that no prediction uses and that likely bring ``longer step`` or ``less HBM``."""
     table, said = table_of(experiment.workload.framework), experiment.hyperparameters
     groups = table.unmodelled.items() if table is not None else ()
-    return tuple(one for likely, usual in groups if "longer step" in likely for one in _unusual(said, usual))
+    return tuple(one for likely, usual in groups if effect in likely for one in _unusual(said, usual))
 
 
 def modelled_by_none(experiment: Experiment, settings: Iterable[str]) -> bool:

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.units import best_of, format_bytes, format_odds, format_percent, none_of
 from asap.diagnosis.facts import STEP_TIME_VARIATION
+from asap.experiments.remarks import unmodelled
 from asap.prediction.prediction import FitVerdict, MemoryPrediction, Prediction
 from asap.proposals.selection.candidate import LIKELY
 from asap.proposals.trials import OfferedTrial
@@ -98,7 +99,9 @@ def _situation(
     memory = incumbent.memory
     if memory is not None and not memory.fits:
         tight: SituationName = "may_not_fit" if memory.verdict == "may not fit" else "does_not_fit"
-        return Situation(name=tight, also=tuple(also), statement=_too_much(memory))
+        less = ", ".join(unmodelled(study.experiment, "less HBM"))
+        beside = f" What the prediction does not use likely takes less: {less}." if less else ""
+        return Situation(name=tight, also=tuple(also), statement=_too_much(memory) + beside)
     if incumbent.method == "profile_ratios":
         return Situation(name="no_architecture", also=tuple(also), statement=_NOTHING["no_architecture"])
     if memory is not None and 1 - memory.total.value / memory.capacity_bytes >= SPARE:
