@@ -81,14 +81,21 @@ def build_prediction(
     useful = _at(model_flops(inputs), index) / (_at(inputs.hardware.peak_matmul, 0) * asked.devices)
     scale, said_by_own = seconds / _at(evaluation.step.total, index), (own.note,) if own else ()
     return Prediction(
-        plan=asked, method=estimate.method, step_time=_interval(seconds, "s", source, width),
-        relative_step_time=estimate.relative, parts=_time_parts(evaluation, index, scale), scale=scale,
-        shares=_shares(evaluation, index), communication=_communication(evaluation, index),
-        memory=_memory(evaluation, index), tokens_per_second=_interval(tokens / seconds, "tokens/s", source, width),
-        mfu=_interval(useful / seconds, "fraction", source, width), region_distance=float(evaluation.distance[index]),
+        plan=asked,
+        method=estimate.method,
+        step_time=_interval(seconds, "s", source, width),
+        relative_step_time=estimate.relative,
+        parts=_time_parts(evaluation, index, scale),
+        scale=scale,
+        shares=_shares(evaluation, index),
+        communication=_communication(evaluation, index),
+        memory=_memory(evaluation, index),
+        tokens_per_second=_interval(tokens / seconds, "tokens/s", source, width),
+        mfu=_interval(useful / seconds, "fraction", source, width),
+        region_distance=float(evaluation.distance[index]),
         doublings=None if anchor is None else doublings(evaluation.plans[index], evaluation.plans[anchor.index]),
         notes=(*_notes(evaluation, index, asked), *_why_wide(evaluation, index, estimate), *said_by_own),
-    )  # fmt: skip
+    )
 
 
 def _at(value: Number, index: int) -> float:
@@ -172,11 +179,14 @@ def _memory(evaluation: Evaluation, index: int) -> MemoryPrediction:
     odds = evaluation.fit_odds[index]
     return MemoryPrediction(
         total=Quantity(value=held, unit="bytes", provenance=Provenance.MODELLED, source=MODEL, low=low, high=high),
-        capacity_bytes=evaluation.capacity, fits=bool(odds >= FIT_CONFIDENCE) and on_host <= holds,
-        probability_fits=float(odds), unsaid=_unsaid(evaluation, index),
+        capacity_bytes=evaluation.capacity,
+        fits=bool(odds >= FIT_CONFIDENCE) and on_host <= holds,
+        probability_fits=float(odds),
+        unsaid=_unsaid(evaluation, index),
         parts=tuple(MemoryPart(name=name, size_bytes=size) for name, size in sizes.items() if size > 0),
-        host_bytes=on_host, host_capacity_bytes=holds if math.isfinite(holds) else None,
-    )  # fmt: skip
+        host_bytes=on_host,
+        host_capacity_bytes=holds if math.isfinite(holds) else None,
+    )
 
 
 def _unsaid(evaluation: Evaluation, index: int) -> str:

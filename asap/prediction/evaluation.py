@@ -62,9 +62,14 @@ class Evaluation:
 
 
 def evaluate_plans(
-    plans: Sequence[Plan], architecture: Architecture, workload: Workload, hardware: Slice, fit: Fit,
-    fabric: str | None = None, inferred: Sequence[bool] = (),
-) -> Evaluation:  # fmt: skip
+    plans: Sequence[Plan],
+    architecture: Architecture,
+    workload: Workload,
+    hardware: Slice,
+    fit: Fit,
+    fabric: str | None = None,
+    inferred: Sequence[bool] = (),
+) -> Evaluation:
     """Evaluate plans that have a rematerialisation policy.
 
     Args:
@@ -98,12 +103,21 @@ def evaluate_plans(
     doubtful = doubtful_groups(fit.region, groups, architecture.is_moe)
     doubts = doubts_of(inputs, step, distance, [doubtful], mixture.spread, [groups.framework])
     return Evaluation(
-        plans=tuple(plans), inputs=inputs, step=step, memory=reserved, overhead=overhead,
-        fit_odds=np.clip(mixed, 0.0, 1.0), risks=tuple(risks), on_host=np.broadcast_to(host_memory(inputs), cases),
-        distance=np.broadcast_to(distance + len(unseen_groups(fit.region, groups)), cases), mixture=mixture,
-        doubts=doubts, half_width=np.broadcast_to(fit.step_interval.at_each(doubts), cases),
-        told_by={other.setting: other.told_by for other in others}, fit=fit,
-    )  # fmt: skip
+        plans=tuple(plans),
+        inputs=inputs,
+        step=step,
+        memory=reserved,
+        overhead=overhead,
+        fit_odds=np.clip(mixed, 0.0, 1.0),
+        risks=tuple(risks),
+        on_host=np.broadcast_to(host_memory(inputs), cases),
+        distance=np.broadcast_to(distance + len(unseen_groups(fit.region, groups)), cases),
+        mixture=mixture,
+        doubts=doubts,
+        half_width=np.broadcast_to(fit.step_interval.at_each(doubts), cases),
+        told_by={other.setting: other.told_by for other in others},
+        fit=fit,
+    )
 
 
 CHUNK = 256
@@ -146,9 +160,15 @@ class GridEvaluation:
 
 
 def evaluate_grid(
-    grid: ConfigurationGrid, architecture: Architecture, workload: Workload, hardware: Slice, constraints: Constraints,
-    fit: Fit, measured: float | None = None, belief: MemoryBelief | None = None,
-) -> GridEvaluation:  # fmt: skip
+    grid: ConfigurationGrid,
+    architecture: Architecture,
+    workload: Workload,
+    hardware: Slice,
+    constraints: Constraints,
+    fit: Fit,
+    measured: float | None = None,
+    belief: MemoryBelief | None = None,
+) -> GridEvaluation:
     """Evaluate every configuration.
 
     Args:
@@ -194,10 +214,15 @@ def evaluate_grid(
     odds = overhead.probability_fits(hbm, capacity) if belief is None else belief.probability_fits(hbm)
     within, ran = hbm <= capacity if belief is None else odds >= FIT_CONFIDENCE, hbm <= shown
     return GridEvaluation(
-        grid=grid, gain=np.broadcast_to(gain, grid.shape), change=np.broadcast_to(change, grid.shape), widths=widths,
-        hbm=np.broadcast_to(hbm, grid.shape), fits=np.broadcast_to((within | ran) & fits_host, grid.shape),
-        fit_odds=np.broadcast_to(np.where(ran, 1.0, odds), grid.shape), valid=grid.valid(constraints),
-    )  # fmt: skip
+        grid=grid,
+        gain=np.broadcast_to(gain, grid.shape),
+        change=np.broadcast_to(change, grid.shape),
+        widths=widths,
+        hbm=np.broadcast_to(hbm, grid.shape),
+        fits=np.broadcast_to((within | ran) & fits_host, grid.shape),
+        fit_odds=np.broadcast_to(np.where(ran, 1.0, odds), grid.shape),
+        valid=grid.valid(constraints),
+    )
 
 
 def _at_meshes(inputs: StepInputs, rows: slice, meshes: int) -> StepInputs:

@@ -201,12 +201,15 @@ def predict_from_profile(plan: Plan, incumbent: Plan, profile: Profile, split: M
     width = spread(doublings(plan, incumbent))
     step = profile.kpis.step_time_s
     return Prediction(
-        plan=plan, method="profile_ratios", relative_step_time=_quantity(relative, "fraction", width),
+        plan=plan,
+        method="profile_ratios",
+        relative_step_time=_quantity(relative, "fraction", width),
         step_time=_quantity(step * relative, "s", width) if step else None,
         parts=_parts(step, split.unchanged, hbm, exposed) if step else (),
-        communication=_quantity(exposed.total / relative, "fraction"), doublings=doublings(plan, incumbent),
+        communication=_quantity(exposed.total / relative, "fraction"),
+        doublings=doublings(plan, incumbent),
         notes=("The architecture is not on record: matrix shapes and HBM use cannot be predicted.",),
-    )  # fmt: skip
+    )
 
 
 def _quantity(value: float, unit: str, width: float | None = None) -> Quantity:

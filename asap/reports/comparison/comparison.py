@@ -120,8 +120,10 @@ def _predicted(before: Study, after: Study, speedup: float | None) -> tuple[Pred
     try:
         if differs := _beside_plan(before, after):
             notes = [f"The prediction is of both runs by the model alone: {', '.join(differs)} changed as well."]
-            now, then = (expect(drop_step_time(each, each.experiment), [plan])[0]
-                         for each, plan in ((before, before.plan), (after, after.plan)))  # fmt: skip
+            now, then = (
+                expect(drop_step_time(each, each.experiment), [plan])[0]
+                for each, plan in ((before, before.plan), (after, after.plan))
+            )
             relative = relative_to(now, then, other.model)
         else:
             relative = expect(before, [after.plan])[0].relative_step_time
