@@ -66,7 +66,8 @@ def _sharded_gradients(study: Study) -> Iterator[Option]:
     (present,) = expect(sharded, [study.plan])
     fits = present.memory is not None and present.memory.fits
     found = present if fits else _best(sharded)
-    if found is not None:
+    alone = expect(study, [found.plan])[0].memory if found is not None and not fits else None
+    if found is not None and not (alone and alone.fits):
         what = "what runs now" if fits else str(found.plan)
         statement = f"With gradients sharded in every microbatch ({SHARDED_GRADIENTS}) {what} fits, {_costs(found)}."
         yield Option(changes=SETTING, plan=found.plan, statement=statement)

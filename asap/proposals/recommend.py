@@ -5,7 +5,7 @@ from asap.diagnosis.diagnosis import Bottleneck
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.evidence.judgement import Judgement
 from asap.prediction.prediction import Prediction
-from asap.proposals.options import SETTING, SYNC_EACH_BATCH, Option
+from asap.proposals.options import SETTING, SHARDED_GRADIENTS, SYNC_EACH_BATCH, Option
 from asap.proposals.proposal import Proposal, Recommendation
 from asap.proposals.selection.candidate import fit_odds, fits
 from asap.proposals.selection.choice import LEAST_WORTH, MEASURABLE
@@ -179,12 +179,14 @@ def _instead_of_plans(trial: OfferedTrial, saved: Quantity, best: Prediction | N
 
 
 def add_options(advice: Recommendation, options: tuple[Option, ...]) -> Recommendation:
-    """Advice that names a setting first with which what runs needs less, where it does not fit."""
-    makes_fit = any(option.changes == SETTING and option.tokens_per_second is None for option in options)
-    if advice.setting is not None or not makes_fit:
+    """Advice that names a setting first with which what does not fit needs less."""
+    found = next((one for one in options if one.changes == SETTING and one.tokens_per_second is None), None)
+    if advice.setting is not None or found is None:
         return advice
-    statement = f"{_SETTING_FIRST} gradients that are sharded in every microbatch (below)."
-    return Recommendation(first=None, keep_incumbent=False, statement=statement, setting=SYNC_EACH_BATCH)
+    statement = f"{_SETTING_FIRST} gradients that are sharded in every microbatch. {found.statement}"
+    return Recommendation(
+        first=None, keep_incumbent=False, statement=statement, setting=SYNC_EACH_BATCH, lines=(SHARDED_GRADIENTS,)
+    )
 
 
 def _where_nothing_runs(proposals: tuple[Proposal, ...], considered: int, first: str, start: str) -> Recommendation:
