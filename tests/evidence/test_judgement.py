@@ -93,7 +93,7 @@ def planted(chance: random.Random) -> Iterator[tuple[CauseName, Judgement]]:
 
 @pytest.mark.slow
 def test_a_planted_cause_is_among_the_first_two():
-    found = list(planted(random.Random(52)))
+    found = [one for seed in range(2) for one in planted(random.Random(seed))]
     right = [name in {cause.name for cause in judged.causes[:2]} for name, judged in found]
     assert len(found) >= 40
     assert sum(right) / len(found) >= 0.85

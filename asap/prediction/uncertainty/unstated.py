@@ -91,13 +91,14 @@ def alternatives(
         parts = {"plans": chosen, "workload": read, "hardware": hardware, "model": model} | changes
         found.append(Alternative(setting, told_by, weight, **parts))  # pyright: ignore[reportArgumentType]
 
+    table = by_framework(workload.framework)
+    own_code = table is not None and table.recompute_unsaid is not None
     if any(inferred) and stack != "nemo":
-        for policy, weight in ((Remat.FULL, RECOMPUTES_ALL), (Remat.NONE, 1 - RECOMPUTES_ALL)):
+        policies = [(Remat.FULL, RECOMPUTES_ALL), *([(Remat.NONE, 1 - RECOMPUTES_ALL)] if own_code else [])]
+        for policy, weight in policies:
             read = zip(chosen, inferred, strict=True)
             plans = tuple(one.model_copy(update={"remat": policy}) if guessed else one for one, guessed in read)
             add("recomputation", "remat=… in the plan", weight, plans=plans, of_memory=policy is Remat.NONE)
-    table = by_framework(workload.framework)
-    own_code = table is not None and table.recompute_unsaid is not None
     if (stack == "megatron" or own_code) and is_kernel_open(workload) and hardware.chip.kind == "gpu":
         kernel, told_by = "eager" if own_code else "fused softmax", "the kernel in the configuration"
         add("attention kernel", told_by, KEEPS_SCORES_IN_HBM, {"attention": kernel}, of_memory=own_code)
