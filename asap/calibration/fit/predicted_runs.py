@@ -132,7 +132,8 @@ def _mixture(runs: Sequence[PublishedRun], fit: Fit, base: Vector) -> Mixture:
         for other in alternatives([run.plan], [run.remat_inferred], run.workload, run.hardware, run.network_stated):
             (plan,) = other.plans
             read = replace(run, plan=plan, workload=other.workload, hardware=other.hardware)
-            others[other.setting, other.weight][row] = read
+            if not other.of_memory:
+                others[other.setting, other.weight][row] = read
     found = []
     for (setting, weight), readings in others.items():
         rows, value = list(readings), base.copy()
