@@ -150,7 +150,8 @@ def as_overrides(arguments: Sequence[str]) -> list[str]:
     """The arguments with settings that are typed as a launcher's options, such as ``--training.compile`` and
     ``--tensor-model-parallel-size 4``, as ``key=value``; options of a command, and what is nearly called like one, stay
     as they are, and so does what is behind ``--``."""
-    words, found, own = list(arguments), list[str](), _own_options(arguments)
+    words, found = list(arguments), list[str]()
+    own = _own_options(arguments) if any(word.startswith("--") for word in words) else set[str]()
     while words and words[0] != "--":
         name, equals, value = words.pop(0).partition("=")
         if name.startswith("--") and ("." in name or (own and not get_close_matches(name, own))):

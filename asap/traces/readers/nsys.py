@@ -109,7 +109,7 @@ def _said(ranges: Sequence[_Row], places: _Places) -> _Said:
     found: _Said = defaultdict(lambda: ([], []))
     for thread, start, *_, name, text, binary in sorted(ranges, key=lambda row: row[1]):
         group, size = (_field(each, text, binary, places) for each in (_COMMUNICATOR, _SIZE))
-        if group and size is not None and name.startswith("nccl"):
+        if group and size is not None and name and name.startswith("nccl"):
             found[thread][0].append(start)
             call = CollectiveCall(Group(f"{group:x}"), size)
             found[thread][1].append((stated_collective(name.removeprefix("nccl")), call))
@@ -117,9 +117,13 @@ def _said(ranges: Sequence[_Row], places: _Places) -> _Said:
 
 
 def _field(name: str, text: str | None, binary: bytes | None, places: _Places) -> int | None:
-    """Numbers in JSON may be texts, with commas."""
-    if text and isinstance(said := json.loads(text), dict) and name in said:
-        return int(re.sub(r"\D", "", str(said[name])) or 0)
+    """Numbers in JSON may be texts, with commas; a text that is no JSON says nothing."""
+    try:
+        said = json.loads(text) if text else None
+    except ValueError:
+        return None
+    if isinstance(said, dict) and name in said:
+        return int(re.sub(r"\D", "", str(said[name]))[:20] or 0)
     at = places.get((int.from_bytes(binary[8:16], "little"), name)) if isinstance(binary, bytes) else None
     return None if at is None else int.from_bytes((binary or b"")[_HEADER + at :][:8], "little")
 
