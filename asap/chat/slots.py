@@ -62,12 +62,13 @@ _SWITCHES = {
 }
 """Settings of a plan that words switch off and on."""
 _SETTINGS = {
-    **{one.name.replace("_", " "): one.name for one in TRIALS},
-    **dict.fromkeys(("compiling", "compilation", "torchcompile"), "torch_compile"),
-    **dict.fromkeys(("flash attention", "flashattention"), "fused_attention"),
-    **dict.fromkeys(("liger", "fused cross entropy"), "fused_loss"),
+    **{one.name.replace("_", ""): one.name for one in TRIALS},
+    **dict.fromkeys(("compiling", "compilation"), "torch_compile"),
+    "flashattention": "fused_attention",
+    "liger": "fused_loss",
+    "fusedcrossentropy": "fused_loss",
 }
-"""Words for a setting beside every plan, and its name."""
+"""Letters of the words for a setting beside every plan, and its name."""
 _OFF, _ON, _SWITCH = {"disabl", "without", "drop", "remov"}, {"enabl"}, {"turn", "switch"}
 """Stems of the verbs that switch, ``turn`` and ``switch`` with the word beside them."""
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|in place of|from)\s+[\w-]+", re.I)
@@ -194,7 +195,7 @@ def read_slots(text: str) -> Slots:
         remat=_policy(chosen),
         switched=tuple(dict.fromkeys(_switched(words))),
         supposed=tuple(dict.fromkeys(_switched(words, named=True))),
-        setting=_SETTINGS[re.sub(r"[\W_]+", " ", named.group().lower())] if named else None,
+        setting=_SETTINGS[_letters(named.group())] if named else None,
         axis=WORDS[(axis[1] or axis[2]).lower()] if (axis := _AXIS.search(text)) else None,
         operations=operations,
         masked=_masked(text, spans),
@@ -299,12 +300,16 @@ def _switched(words: list[str], named: bool = False) -> Iterator[str]:
 
 @cache
 def _words_of_settings() -> re.Pattern[str]:
-    words = "|".join(sorted(_SETTINGS, key=len, reverse=True)).replace(" ", "[ ._-]?")
+    words = "|".join("[ ._-]?".join(each) for each in sorted(_SETTINGS, key=len, reverse=True))
     return re.compile(rf"(?<![\w=])(?:{words})(?![\w=])", re.I)
 
 
 def _setting(text: str) -> re.Match[str] | None:
     return _words_of_settings().search(text)
+
+
+def _letters(words: str) -> str:
+    return re.sub(r"[\W_]+", "", words.lower())
 
 
 def _masked(text: str, spans: list[tuple[int, int, str, str]]) -> str:

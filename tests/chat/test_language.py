@@ -70,7 +70,7 @@ def test_hardware_is_found_as_people_write_it(words, hardware):
 @cases("words, chosen")
 def test_a_change_names_what_it_chooses(words, chosen):
     slots = read_slots(words)
-    assert chosen in (slots.precision, slots.optimizer, slots.remat, *slots.switched)
+    assert chosen in (slots.precision, slots.optimizer, slots.remat, slots.setting, *slots.switched)
 
 
 def test_factors_hardware_and_settings_are_found():
