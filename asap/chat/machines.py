@@ -2,11 +2,12 @@
 
 import re
 
+from asap.chat.numbers import COUNTS
 from asap.core.numbers import as_setting
 from asap.hardware import find_chip
 
-COUNTS = {"single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "eight": 8, "sixteen": 16}
-_COUNT = rf"\d{{1,5}}|{'|'.join(COUNTS)}"
+_COUNTS = {**COUNTS, "single": 1}
+_COUNT = rf"\d{{1,5}}|{'|'.join(_COUNTS)}"
 _MACHINE = re.compile(
     rf"\b(?:(?P<nodes>{_COUNT})\s+(?:nodes?|hosts?|machines?|servers?)\s+(?:of|with)\s+)?"
     rf"(?:(?P<count>{_COUNT})\s*(?:x\s*)?)?"
@@ -40,4 +41,4 @@ def _mask(found: re.Match[str]) -> str:
 
 
 def _number(said: str | None) -> int:
-    return COUNTS.get(said.lower(), 0) or int(said) if said else 0
+    return _COUNTS.get(said.lower(), 0) or int(said) if said else 0

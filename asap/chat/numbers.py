@@ -5,6 +5,7 @@ import re
 _NUMBER = re.compile(r"(\d{1,15}(?:,\d{3})*)(\.\d{1,15})?([kKmM]?)", re.ASCII)
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0}
 _SCALES = {"": 1, "k": 1000, "m": 1_000_000}
+COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8, "sixteen": 16}
 BINARY = 1024
 """What k stands for in a length or a batch that is a power of two: 16k tokens are 16,384."""
 

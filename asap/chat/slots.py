@@ -12,7 +12,7 @@ from typing import Literal
 
 from asap.answers.plan_names import ZERO
 from asap.chat.machines import machines
-from asap.chat.numbers import number
+from asap.chat.numbers import COUNTS, number
 from asap.knowledge.index.terms import stems
 from asap.levers.table import TRIALS
 from asap.plans.axes import WORDS, Axis
@@ -45,7 +45,6 @@ _FACTORS = {
     "halving": 0.5,
 }  # fmt: skip
 _TIMES, _SPEEDS = {"time", "duration"}, {"fast", "faster", "speed", "throughput"}
-_COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8, "sixteen": 16}
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "1st": 1, "2nd": 2, "3rd": 3}
 _RANKED = {"proposal", "proposals", "option", "options", "suggestion", "suggestions", "plan", "plans", "number",
            "candidate", "candidates", "no", "nr", "#", "config", "configuration"}  # fmt: skip
@@ -205,7 +204,7 @@ def read_slots(text: str) -> Slots:
 def _quantities(tokens: list[_Token]) -> Iterator[tuple[Noun, float, _Token]]:
     """Numbers, each with the noun behind it, or else before it."""
     for at, token in enumerate(tokens):
-        value = token.value if token.value is not None else _COUNTS.get(token.word)
+        value = token.value if token.value is not None else COUNTS.get(token.word)
         if value is None:
             continue
         if at and tokens[at - 1].text == "$":
@@ -218,7 +217,7 @@ def _quantities(tokens: list[_Token]) -> Iterator[tuple[Noun, float, _Token]]:
         behind = pairwise(tokens[at + 1 : at + 1 + _BACK])
         each = any(one.word in _EACH and _NOUNS.get(other.word) == "chips" for one, other in behind)
         noun = None if each and noun == "chips" else noun
-        if noun is None and token.word not in _COUNTS:
+        if noun is None and token.word not in COUNTS:
             before = tokens[max(at - _BACK, 0) : at]
             if any(one.value is not None for one in before):
                 before = tokens[max(at - _LIST, 0) : at]
@@ -253,8 +252,8 @@ def _ranks(tokens: list[_Token], taken: list[tuple[int, int]]) -> Iterator[tuple
             led = before is not None and before.word in {"the", "and", "or", "vs", "than", "my", "your"}
             if ends or (led and (behind is None or behind.word not in {*_NOUNS, "thing", "step"})):
                 yield start, behind.end if behind is not None and ends else token.end, str(_ORDINALS[token.word])
-        elif token.word in _COUNTS and named:
-            yield start, token.end, str(_COUNTS[token.word])
+        elif token.word in COUNTS and named:
+            yield start, token.end, str(COUNTS[token.word])
         elif token.text in ("1", "2", "3") or (named and token.text.isdigit()):
             yield start, token.end, token.text
 
