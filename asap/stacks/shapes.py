@@ -75,8 +75,9 @@ def _decided(words: Words, settings: StackSettings) -> tuple[Meaning | None, str
 
 
 def _number(words: Words, settings: StackSettings) -> Fraction | None:
+    """As it is written; one beyond a float is refused, as its digits could fill the memory."""
     found = said_of(words, settings)
-    return None if found is None else Fraction(str(found))
+    return None if found is None else Fraction(str(float(str(found))))
 
 
 def _width(table: Model, settings: StackSettings, width: int | None) -> int | None:
