@@ -17,6 +17,8 @@ from asap.stacks.words import Meaning, Words
 _OF_EXPERTS = (
     "experts", "experts_per_token", "expert_d_ff", "shared_experts", "leading_dense_layers", "moe_every",
 )  # fmt: skip
+_EXPONENT = 3
+"""Characters of an exponent, at most."""
 
 
 def shapes_of(table: Model, settings: StackSettings, kind: str | None) -> tuple[dict[str, Any], dict[str, str]]:
@@ -75,9 +77,11 @@ def _decided(words: Words, settings: StackSettings) -> tuple[Meaning | None, str
 
 
 def _number(words: Words, settings: StackSettings) -> Fraction | None:
-    """As it is written; one beyond a float is refused, as its digits could fill the memory."""
-    found = said_of(words, settings)
-    return None if found is None else Fraction(str(float(str(found))))
+    """As it is written, ``2/3`` or ``1e-3``; raises ValueError where its digits could fill the memory."""
+    text = str(said_of(words, settings) or "")
+    if len(text.casefold().partition("e")[2]) > _EXPONENT:
+        raise ValueError(text)
+    return Fraction(text) if text else None
 
 
 def _width(table: Model, settings: StackSettings, width: int | None) -> int | None:
