@@ -173,10 +173,9 @@ def usual_axes(study: Study) -> tuple[str, ...]:
     known, table = contract_of(study.experiment.workload.framework), by_framework(study.experiment.workload.framework)
     staged, replicated = known.of_core or known.staged, known.of_core
     if table is not None:
-        staged, replicated = table.axes.stage is not None, table.axes.layout == "replica"
-    added = {"expert": model is not None and model.is_moe, "stage": staged}
-    usual = [axis for axis in KNOWN_AXES if axis != "data" or not replicated]
-    return tuple(a for a in AXES if a in usual or added.get(a) or incumbent.degree(a) > 1)
+        staged, replicated = table.axes.stage is not None, table.axes.layout == "replica" and table.axes.data is None
+    added = {"expert": model is not None and model.is_moe, "stage": staged, "data": not replicated}
+    return tuple(a for a in AXES if added.get(a, a in KNOWN_AXES) or incumbent.degree(a) > 1)
 
 
 def _is_modelled(study: Study) -> bool:

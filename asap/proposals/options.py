@@ -17,7 +17,7 @@ from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.prediction.step_model.encoding.workload import accumulates_whole
-from asap.proposals.launch import why_not_launched
+from asap.proposals.launch import launcher_line, why_not_launched
 from asap.proposals.selection.choice import MEASURABLE
 from asap.proposals.selection.search import search
 from asap.study.study import Preferences, Study, study_of
@@ -44,6 +44,7 @@ class Option(BaseModel):
     statement: str
     tokens_per_second: float | None = Field(default=None, description="over those of the plan that runs")
     fits: bool = True
+    lines: tuple[str, ...] = Field(default=(), description="what to paste")
 
 
 def options(study: Study, incumbent: Prediction | None) -> tuple[Option, ...]:
@@ -53,24 +54,25 @@ def options(study: Study, incumbent: Prediction | None) -> tuple[Option, ...]:
     bare = replace(study, profile=None)
     now = expect(bare, [study.plan])[0]
     if not incumbent.memory.fits:
-        return (*_sharded_gradients(bare), *_on_request(bare), *_smaller_batch(bare), *_more_chips(bare))
+        return (*_sharded_gradients(bare, study.plan), *_on_request(bare), *_smaller_batch(bare), *_more_chips(bare))
     return (*_faster_with_sharded_gradients(bare, now), *_precision(bare, now), *_batch(bare, now))
 
 
-def _sharded_gradients(study: Study) -> Iterator[Option]:
+def _sharded_gradients(study: Study, plan: Plan) -> Iterator[Option]:
     """What runs now, or the best that then fits, with gradients that the Trainer shards in every microbatch."""
-    assert study.plan is not None
-    if not accumulates_whole(study.experiment.workload) or (study.plan.microbatches or 1) == 1:
+    if not accumulates_whole(study.experiment.workload) or (plan.microbatches or 1) == 1:
         return
     sharded = _with_workload(study, sync_each_batch=True)
-    (present,) = expect(sharded, [study.plan])
+    (present,) = expect(sharded, [plan])
     fits = present.memory is not None and present.memory.fits
     found = present if fits else _best(sharded)
     alone = expect(study, [found.plan])[0].memory if found is not None and not fits else None
     if found is not None and not (alone and alone.fits):
-        what = "what runs now" if fits else str(found.plan)
+        what, mesh = ("what runs now", "") if fits else (found.plan, launcher_line(study, found.plan))
         statement = f"With gradients sharded in every microbatch ({SHARDED_GRADIENTS}) {what} fits, {_costs(found)}."
-        yield Option(changes=SETTING, plan=found.plan, statement=statement)
+        yield Option(
+            changes=SETTING, plan=found.plan, statement=statement, lines=(*mesh.splitlines(), SHARDED_GRADIENTS)
+        )
 
 
 def _faster_with_sharded_gradients(study: Study, now: Prediction) -> Iterator[Option]:
@@ -107,22 +109,20 @@ def _smaller_batch(study: Study) -> Iterator[Option]:
     for part in PARTS_OF_BATCH:
         found = _best(_with_workload(study, global_batch=batch // part)) if batch % part == 0 and batch else None
         if found is not None and (whole is None or _rate(found) > _rate(whole)):
-            what = f"{batch // part} sequences in a step, 1/{part} of now"
-            statement = f"With {what}, {found.plan} fits, {_costs(found)}."
-            yield Option(changes="batch", plan=found.plan, statement=statement)
+            said = f"With {batch // part} sequences in a step, 1/{part} of now, {found.plan} fits, {_costs(found)}."
+            yield Option(changes="batch", plan=found.plan, statement=said)
         if found is not None:
             return
 
 
 def _more_chips(study: Study) -> Iterator[Option]:
-    assert study.plan is not None
     for times in TIMES_MORE_CHIPS:
         larger = _on_more_chips(study, times)
         found = _best(larger) if larger is not None else None
         if larger is not None and larger.slice is not None and found is not None:
-            slices = f" in {larger.slice.slices} slices" if larger.slice.slices > 1 else ""
+            parts = f" in {larger.slice.slices} slices" if larger.slice.slices > 1 else ""
             statement = (
-                f"On {larger.slice.chips} chips{slices}, {times} times as many, {found.plan} fits, {_costs(found)}."
+                f"On {larger.slice.chips} chips{parts}, {times} times as many, {found.plan} fits, {_costs(found)}."
             )
             yield Option(changes="chips", plan=found.plan, statement=statement)
             return

@@ -5,7 +5,7 @@ from asap.diagnosis.diagnosis import Bottleneck
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.evidence.judgement import Judgement
 from asap.prediction.prediction import Prediction
-from asap.proposals.options import SETTING, SHARDED_GRADIENTS, SYNC_EACH_BATCH, Option
+from asap.proposals.options import SETTING, SYNC_EACH_BATCH, Option
 from asap.proposals.proposal import Proposal, Recommendation
 from asap.proposals.selection.candidate import fit_odds, fits
 from asap.proposals.selection.choice import LEAST_WORTH, MEASURABLE
@@ -183,9 +183,9 @@ def add_options(advice: Recommendation, options: tuple[Option, ...]) -> Recommen
     found = next((one for one in options if one.changes == SETTING and one.tokens_per_second is None), None)
     if advice.setting is not None or found is None:
         return advice
-    statement = f"{_SETTING_FIRST} gradients that are sharded in every microbatch. {found.statement}"
+    statement = f"Start with a setting: {found.statement[0].lower()}{found.statement[1:]}"
     return Recommendation(
-        first=None, keep_incumbent=False, statement=statement, setting=SYNC_EACH_BATCH, lines=(SHARDED_GRADIENTS,)
+        first=None, keep_incumbent=False, statement=statement, setting=SYNC_EACH_BATCH, lines=found.lines
     )
 
 

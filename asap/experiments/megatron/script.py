@@ -14,11 +14,12 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import below_variable
 from asap.experiments.megatron.deepspeed import with_configuration
 from asap.experiments.processes import ranks_of_mpi
+from asap.experiments.record_file import FIELDS
 from asap.experiments.remarks import recomputes
 from asap.experiments.shell import Command, Option, Start, has_substitution, options, read_commands, with_sources
 from asap.experiments.tables.reader import plain_name, read_table
 from asap.stacks.megatron.reading import PRECISION
-from asap.stacks.megatron.releases import JOINT, left_to_checkpoint, of_forks
+from asap.stacks.megatron.releases import JOINT, left_to_checkpoint
 from asap.stacks.registry import irrelevant, spec
 from asap.stacks.stack_settings import StackSettings
 
@@ -122,7 +123,7 @@ def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Exp
     if values.get(_GRANULARITY) != "full" and any(map(recomputes, foreign)):
         left.add(_GRANULARITY)
     deepspeed = settings.flag("deepspeed")
-    settings, more = of_forks(settings), ()
+    more: tuple[str, ...] = ()
     if deepspeed:
         settings, by_run, more = with_configuration(settings, start.files, path)
         left |= by_run
@@ -167,7 +168,7 @@ def _by_line(arguments: Mapping[str, int]) -> str:
 
 def is_argument(key: str) -> bool:
     """Whether an override is one of Megatron-LM's arguments."""
-    return key.startswith("--") or plain_name(_TABLE, key) in _TABLE.words
+    return key.startswith("--") or plain_name(_TABLE, key) in _TABLE.words | (irrelevant("megatron") - FIELDS)
 
 
 def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str, int]) -> StackSettings | None:

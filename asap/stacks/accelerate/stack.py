@@ -80,7 +80,7 @@ def workload(settings: Settings) -> dict[str, object]:
         "framework": "Accelerate FSDP" if is_fsdp(settings) else "Accelerate DDP",
         "precision": precision(arguments, settings),
         "weight_precision": weight_precision(arguments, settings, sharded),
-        "sync_each_batch": field_of(TRAINER, "sync_each_batch", arguments) if sharded else None,
+        "sync_each_batch": field_of(TRAINER, "sync_each_batch", arguments),
     }
 
 
@@ -141,8 +141,7 @@ def written(settings: Settings, wanted: Mapping[str, Any], changed: Mapping[str,
         found |= _of_first(settings, replica, data) if sharded else {}
     if found.get(_RECOMPUTES) == "true" and not is_fsdp({**settings, **found}):
         found[_RECOMPUTE] = found.pop(_RECOMPUTES)
-    own = fsdp_key(settings, "activation_checkpointing")
-    if wanted["remat"] == "none" and settings.get(_RECOMPUTE) is None and str(settings.get(own)).casefold() != "true":
+    if wanted["remat"] == "none" and settings.get(_RECOMPUTE) is None:
         found[_RECOMPUTE] = "false"
     return found
 

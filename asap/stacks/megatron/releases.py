@@ -90,7 +90,8 @@ def _recomputing(arguments: Mapping[str, str | bool], current: Arguments) -> Cha
         return {**rest, _SWITCH: True}
     if granularity is not False:
         return dict(arguments)
-    return rest | {key: False for key in (*RECOMPUTES_ALL, _METHOD) if is_set(current, key)}
+    own = [key for key in (*RECOMPUTES_ALL, _METHOD) if is_set(current, key)]
+    return rest | dict.fromkeys(own or [key for key in RECOMPUTATION if is_set(current, key)], False)
 
 
 def _written(key: str) -> str:

@@ -21,8 +21,8 @@ from asap.stacks.registry import by_framework
 
 GATHERS_LOGITS = ("aa-scaling",)
 """Stacks that gather logits for the loss, and keep gathered activations (Aleph-Alpha/scaling, transformer/model)."""
-_TRAINER_FSDP = ("accelerate fsdp", "axolotl fsdp")
-"""Frameworks whose loop is Hugging Face's Trainer, on FSDP."""
+_TRAINER_FSDP = ("accelerate ddp", "accelerate fsdp", "axolotl fsdp")
+"""Frameworks whose loop is Hugging Face's Trainer; what FSDP does counts for plans that shard."""
 
 
 def accumulates_whole(workload: Workload) -> bool:
@@ -219,9 +219,10 @@ def workload_under_plans(plans: Sequence[Plan], w: Workload, architecture: Archi
 
 
 def under_meshes(work: WorkloadInputs, layout: PlanInputs, w: Workload) -> WorkloadInputs:
-    """With what of ZeRO a mesh decides: DeepSpeed has one stage, and with its third one replicas hold copies."""
+    """With what a mesh decides of ZeRO: DeepSpeed's stage, and whether devices that share a sequence hold copies."""
     if stack_of(w.framework) != "deepspeed":
-        return work
+        widely = work.weights_over_tokens * (layout.fsdp > 1)
+        return replace(work, weights_over_tokens=widely) if w.zero_stage == 0 else work
     sharded = shards_parameters(layout.fsdp, layout.replica * layout.dcn_replica, layout.model, w.zero_stage or 0)
     stage = np.where(sharded, 0.0, min(w.zero_stage or 0, 2))
     gathered = np.where(stage > 0, work.parameter_bytes, work.reduce_bytes)
