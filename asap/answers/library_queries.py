@@ -16,6 +16,7 @@ from asap.core.errors import NotFoundError
 from asap.core.units import Provenance
 from asap.history import HistoryHit
 from asap.history.record import HistoryRecord
+from asap.plans.axes import AXES, MEANINGS
 
 Words = Annotated[str, Field(min_length=1, max_length=1000)]
 Limit = Annotated[int, Field(ge=1, le=10)]
@@ -200,6 +201,7 @@ class Define(Query):
     def answer(self, inquiry: Inquiry) -> DefineAnswer:
         """From the table of terms."""
         known, word = terms(), self.term.strip().lower().rstrip("?")
+        word = MEANINGS[word].lower() if word in AXES else word
         name = word if word in known else word.removesuffix("s")
         if name not in known:
             close = get_close_matches(word, known, n=3, cutoff=0.6)

@@ -9,12 +9,12 @@ from asap.answers.inquiry import Inquiry
 from asap.answers.plan_row import (
     PlanPart,
     PlanRow,
-    chip_hours,
     memory_parts,
     notes_of,
     plan_name,
     plan_row,
     time_parts,
+    training_time,
 )
 from asap.core.errors import PlanError
 from asap.core.units import Provenance
@@ -36,7 +36,8 @@ class PredictAnswer(Answer):
     change: tuple[ChangedSetting, ...] = Field(default=(), description="what it sets differently from what runs")
     time: tuple[PlanPart, ...] = Field(default=(), description="where the step goes")
     memory: tuple[PlanPart, ...] = Field(default=(), description="what takes HBM")
-    chip_hours: Figure | None = Field(default=None, description="to train on a billion tokens")
+    training_time: Figure | None = None
+    chip_time: Figure | None = Field(default=None, description="of all chips together")
     notes: tuple[str, ...] = ()
     basis: str = Field(description="how it was predicted")
 
@@ -56,7 +57,8 @@ class Predict(Query):
             change=changes_of(inquiry, plan),
             time=time_parts(inquiry, found),
             memory=memory_parts(inquiry, found),
-            chip_hours=chip_hours(inquiry, found),
+            training_time=training_time(inquiry, found),
+            chip_time=training_time(inquiry, found, of_chips=True),
             notes=notes_of([found]),
             basis=found.method.replace("_", " "),
         )
