@@ -4,20 +4,19 @@ from typing import Annotated
 
 from pydantic import Field
 
-from asap.answers.figure import Answer, Figure, Lines, PlanName, Query, bare, subject_of
+from asap.answers.figure import Answer, Figure, Lines, PlanName, Query
 from asap.answers.inquiry import Inquiry
 from asap.answers.plan_row import (
     PlanPart,
     PlanRow,
+    billion_tokens,
     memory_parts,
     notes_of,
     plan_name,
     plan_row,
     time_parts,
-    training_time,
 )
 from asap.core.errors import PlanError
-from asap.core.units import Provenance
 from asap.experiments.configuration import OPTIONS
 from asap.hardware.instances import chips_per_node
 from asap.plans import Plan
@@ -36,8 +35,8 @@ class PredictAnswer(Answer):
     change: tuple[ChangedSetting, ...] = Field(default=(), description="what it sets differently from what runs")
     time: tuple[PlanPart, ...] = Field(default=(), description="where the step goes")
     memory: tuple[PlanPart, ...] = Field(default=(), description="what takes HBM")
-    training_time: Figure | None = None
-    chip_time: Figure | None = Field(default=None, description="of all chips together")
+    billion_tokens: Figure | None = Field(default=None, description="time to train on so many")
+    chip_hours: Figure | None = Field(default=None, description="that these take")
     notes: tuple[str, ...] = ()
     basis: str = Field(description="how it was predicted")
 
@@ -57,69 +56,11 @@ class Predict(Query):
             change=changes_of(inquiry, plan),
             time=time_parts(inquiry, found),
             memory=memory_parts(inquiry, found),
-            training_time=training_time(inquiry, found),
-            chip_time=training_time(inquiry, found, of_chips=True),
+            billion_tokens=billion_tokens(inquiry, found),
+            chip_hours=billion_tokens(inquiry, found, of_chips=True),
             notes=notes_of([found]),
             basis=found.method.replace("_", " "),
         )
-
-
-class MemoryAnswer(Answer):
-    """HBM of the fullest device under a plan."""
-
-    plan: str
-    verdict: str
-    fits_odds: Figure | None
-    hbm: Figure | None
-    capacity: Figure | None
-    free: Figure | None
-    host_per_device: Figure | None = Field(default=None, description="kept in host memory")
-    host_per_node: Figure | None = None
-    measured: Figure | None = Field(default=None, description="highest use that the profile of what runs shows")
-    parts: tuple[PlanPart, ...] = ()
-
-
-class Memory(Query):
-    """Say whether a plan fits into HBM, how likely, and what takes the memory."""
-
-    plan: PlanName = "now"
-
-    def answer(self, inquiry: Inquiry) -> MemoryAnswer:
-        """Predicted, or by the compiler where it was asked."""
-        plan = inquiry.plan(self.plan)
-        (found,) = inquiry.predictions([plan])
-        memory, of = found.memory, subject_of(plan, inquiry.study.plan)
-        profile = inquiry.study.profile
-        peak = profile.peak_hbm_bytes if profile and plan == inquiry.study.plan else None
-        source = profile.source if profile else ""
-        measured = bare(of, "measured_hbm", peak, "bytes", source)
-        row = plan_row(inquiry, found)
-        if memory is None:
-            return MemoryAnswer(
-                plan=str(plan), verdict="not known", fits_odds=None, hbm=None, capacity=None, free=None,
-                measured=measured,
-            )  # fmt: skip
-        kind, from_ = memory.total.provenance, memory.total.source
-        room = memory.capacity_bytes - memory.total.value
-        return MemoryAnswer(
-            plan=str(plan),
-            verdict=memory.verdict,
-            fits_odds=row.fits_odds,
-            hbm=row.hbm,
-            capacity=bare("run", "hbm_capacity", memory.capacity_bytes, "bytes", "the chip", Provenance.STATED),
-            free=bare(of, "hbm_free", room, "bytes", from_, kind),
-            host_per_device=bare(of, "host_memory", memory.host_bytes or None, "bytes", from_, kind),
-            host_per_node=bare(of, "host_memory_of_a_node", _of_node(inquiry, memory.host_bytes), "bytes", from_, kind),
-            measured=measured,
-            parts=memory_parts(inquiry, found),
-        )
-
-
-def _of_node(inquiry: Inquiry, each: float) -> float | None:
-    """Bytes of a node's host memory, of which each device needs so many."""
-    hardware = inquiry.study.slice
-    node = chips_per_node(hardware.chip) if hardware else None
-    return each * min(node, hardware.devices) if each and node and hardware else None
 
 
 class CompareAnswer(Answer):

@@ -114,14 +114,14 @@ def notes_of(predictions: Sequence[Prediction], most: int = 4) -> tuple[str, ...
     return tuple(dict.fromkeys(note for one in predictions for note in one.notes))[:most]
 
 
-def training_time(inquiry: Inquiry, prediction: Prediction, *, of_chips: bool = False) -> Figure | None:
-    """How long a billion tokens take; all chips together if ``of_chips``."""
+def billion_tokens(inquiry: Inquiry, prediction: Prediction, *, of_chips: bool = False) -> Figure | None:
+    """How long a billion tokens take; in hours of one chip if ``of_chips``."""
     rate, slice_ = prediction.tokens_per_second, inquiry.study.slice
     if rate is None or slice_ is None:
         return None
     of, hours = subject_of(prediction.plan, inquiry.study.plan), 1e9 / rate.value / 3600
-    name, times, unit = ("chip_time", slice_.chips, "chip-hours") if of_chips else ("training_time", 1, "hours")
-    return bare(of, name, hours * times, f"{unit} per 10⁹ tokens", rate.source, rate.provenance)
+    name, unit = ("chip_hours_per_billion_tokens", "chip-hours") if of_chips else ("time_of_a_billion_tokens", "hours")
+    return bare(of, name, hours * (slice_.chips if of_chips else 1), unit, rate.source, rate.provenance)
 
 
 def time_parts(inquiry: Inquiry, prediction: Prediction) -> tuple[PlanPart, ...]:

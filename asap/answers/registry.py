@@ -9,7 +9,8 @@ from asap.answers.fact_queries import Facts, Record, Retract
 from asap.answers.figure import Answer, Query
 from asap.answers.inquiry import Inquiry
 from asap.answers.library_queries import Define, Ideas, Notes, Precedents
-from asap.answers.plan_queries import Candidates, Compare, Line, Memory, Predict
+from asap.answers.memory_query import Memory
+from asap.answers.plan_queries import Candidates, Compare, Line, Predict
 from asap.answers.profile_queries import OperationQuery, Operations, RooflineQuery, Trace
 from asap.answers.run_queries import Bottleneck, Capture, Flags, Health, Run
 from asap.answers.scenario_queries import Solve, Sweep, WhatIf

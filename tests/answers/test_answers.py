@@ -81,6 +81,15 @@ def test_every_figure_stands_in_every_form(answers):
             assert value.split()[0] in compact, (name, value)
 
 
+def test_memory_says_single_changes_that_need_less_those_that_cost_the_least_first(answers):
+    found = answers["memory"]
+    if not found.savings:
+        pytest.skip("what runs says no settings")
+    assert all(one.hbm.value < found.hbm.value for one in found.savings)
+    slower = [one.vs_now.value for one in found.savings if one.vs_now]
+    assert slower == sorted(slower)
+
+
 def test_a_written_figure_is_known_as_one(answers):
     known = [found for found in answers.values() if not isinstance(found, AsapError)]
     assert all(is_written(written(figure)) for found in known for figure in figures_of(found))
