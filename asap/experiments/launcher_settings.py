@@ -14,7 +14,6 @@ from asap.experiments.accelerate.trainer_file import in_words_of_trainer
 from asap.experiments.configuration import CONFIGURATIONS, read_settings
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
-from asap.experiments.logs.values import scalar
 from asap.experiments.tables.reader import read_table
 from asap.stacks.registry import STACK, folder_of, irrelevant, specs, table_of
 from asap.stacks.trainer.arguments import AUTO, SECTION, TRAINER_MICRO_BATCH
@@ -63,7 +62,7 @@ def _keys(experiment: Experiment) -> tuple[set[str], set[str]]:
     return {key for key, value in said.items() if value != AUTO}, known
 
 
-def with_launcher_settings(experiment: Experiment, changed: Mapping[str, str]) -> Experiment:
+def with_launcher_settings(experiment: Experiment, changed: dict[str, str]) -> Experiment:
     """The record as its launcher would run it with other settings.
 
     Args:
@@ -88,7 +87,7 @@ def with_launcher_settings(experiment: Experiment, changed: Mapping[str, str]) -
             hint="asap analyze FILE KEY=VALUE",
         )  # fmt: skip
     twins = {f"{_SECTION}{key}": value for key, value in changed.items() if f"{_SECTION}{key}" in said}
-    found = _read(experiment, said | {key: scalar(value) for key, value in {**changed, **twins}.items()})
+    found = _read(experiment, said | changed | twins)
     if found.plan is None:
         why = next(iter(found.notes), "settings that other files say decide it")
         raise InsufficientEvidenceError(f"leaves the plan open: {why}", where=plain(" ".join(changed), 60))

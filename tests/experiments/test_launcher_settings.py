@@ -21,7 +21,7 @@ SECTION, SIZES = (
 CHANGES = {
     **dict.fromkeys(SIZES, "4"),
     "disable_gradient_checkpointing": "true", "gradient_checkpointing": "false", "remat_policy": "full",
-    "tensor_model_parallel_size": "2", "overlap_comm": "true",
+    "tensor_model_parallel_size": "2", "overlap_comm": "true", "mode": "none",
 }  # fmt: skip
 
 
@@ -51,6 +51,7 @@ def test_settings_on_record_are_read_again_as_the_file_with_overrides_is(tmp_pat
 
 @pytest.mark.parametrize(("said", "batch", "plan"), [
     ("local_batch_size=8 activation_checkpoint.mode=full", 64, "data=8 microbatches=1 remat=full"),
+    ("activation_checkpoint.mode=none", 32, "data=8 microbatches=1 remat=none"),
     ("tensor_parallel_degree=2", 16, "data=4 model=2 microbatches=1"),
     ("model=2 local_batch_size=8", 64, "data=4 model=2 microbatches=2"),
 ])  # fmt: skip
