@@ -59,6 +59,7 @@ def test_json_is_read_as_json(write):
     ("just text", "is no configuration"), ("a: 1\n---\nb: 2\n", "is not YAML"), ("[" * 100_000, "nested too deeply"),
     (b"a: 1\nb: \xff\xfe\n", r"run\.yml:2: is not UTF-8"), (b"\x00\x01\x02", "is not YAML"),
     ("a: " + "1" * 5000, "cannot be read"), ("a: x\n" + "#" * 1_000_001, "larger than"),
+    (b"%PDF-1.7", "is a PDF, which is not read"), (b"\x1f\x8b\x08", "is an archive"),
 ])  # fmt: skip
 def test_bad_yaml_is_one_line_that_says_where(write, content, said):
     with pytest.raises(ConfigError, match=said) as caught:

@@ -23,6 +23,12 @@ _NO_MAPPING = "is no configuration: it holds no keys with values"
 _TRAILING = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 """Commas before the end of an object or a list, which many programs take; texts are skipped."""
 _UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)
+_UNPACK, _COPY = "unpack it, and give the file in it that counts", "copy its text into a file, and give that"
+_NO_TEXT = {
+    b"\x89PNG": ("a picture", _COPY), b"\xff\xd8\xff": ("a picture", _COPY), b"%PDF": ("a PDF", _COPY),
+    b"PK\x03\x04": ("an archive", _UNPACK), b"\x1f\x8b": ("an archive", _UNPACK), b"\xfd7zXZ": ("an archive", _UNPACK),
+}  # fmt: skip
+"""How files begin that hold no text, what they are, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,8 @@ def read_text(path: Path, limit: int = LARGEST_BYTES, kind: str = "configuration
         raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from error
     if len(raw) > limit:
         raise ConfigError(f"is larger than {limit:,} bytes: not a {kind}", where=str(path))
+    if known := next((_NO_TEXT[start] for start in _NO_TEXT if raw.startswith(start)), None):
+        raise ConfigError(f"is {known[0]}, which is not read", where=str(path), hint=known[1])
     try:
         return raw.decode("utf-16" if raw.startswith(_UTF_16) else "utf-8-sig")
     except UnicodeDecodeError as error:
