@@ -16,8 +16,9 @@ from asap.experiments.launch.job import manifests, read_job
 from asap.experiments.logs.read import is_log, log_of_folder
 from asap.experiments.logs.record import read_log_record
 from asap.experiments.maxtext.launch import is_override
+from asap.experiments.maxtext.loading import is_told_by, model_name_of
 from asap.experiments.maxtext.reader import read_maxtext
-from asap.experiments.maxtext.settings import OVERRIDE, is_told_by, known_keys, model_name_of
+from asap.experiments.maxtext.settings import OVERRIDE, known_keys
 from asap.experiments.megatron.script import signs_among
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file, split_overrides

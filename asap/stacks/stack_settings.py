@@ -50,13 +50,13 @@ class StackSettings(Mapping[str, Any]):
     Args:
         values: by name.
         place: the file, for errors.
-        lines: ``name → line`` where it is known.
+        places: ``name → file:line`` where it is known.
     """
 
-    def __init__(self, values: Mapping[str, Any], place: str, lines: Mapping[str, int] | None = None):
+    def __init__(self, values: Mapping[str, Any], place: str, places: Mapping[str, str] | None = None):
         self._values = {key: value for key, value in values.items() if value is not None}
         self._place = place
-        self._lines = lines or {}
+        self.places = places or {}
 
     def __getitem__(self, key: str) -> Any:
         return self._values[key]
@@ -69,21 +69,16 @@ class StackSettings(Mapping[str, Any]):
 
     def overridden(self, values: Mapping[str, Any]) -> "StackSettings":
         """The settings with others on top, which have no line."""
-        lines = {key: line for key, line in self._lines.items() if key not in values}
-        return StackSettings(self._values | dict(values), self._place, lines)
+        places = {key: place for key, place in self.places.items() if key not in values}
+        return StackSettings(self._values | dict(values), self._place, places)
 
     def source(self, key: str) -> str:
         """``train.sh:12: num_layers``: for provenance."""
-        line = f":{self._lines[key]}" if key in self._lines else ""
-        return f"{self._place.rpartition('/')[2]}{line}: {key}"
-
-    def lines(self) -> Mapping[str, int]:
-        """Where settings stand, as far as that is known."""
-        return self._lines
+        return f"{self.where(key).rpartition('/')[2]}: {key}"
 
     def where(self, key: str | None = None) -> str:
         """The place of a setting, for errors."""
-        return f"{self._place}:{self._lines[key]}" if key and key in self._lines else self._place
+        return self.places.get(key, self._place) if key else self._place
 
     def count(self, key: str, default: int | None = None) -> int | None:
         """A whole number above zero.

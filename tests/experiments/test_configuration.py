@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.experiments import Experiment, ExperimentStore, read_configuration, refer_to_hardware
 from asap.experiments.huggingface_model import MODEL
-from asap.experiments.maxtext.settings import DEFAULTS, known_keys
+from asap.experiments.maxtext.settings import TABLE, known_keys
 from asap.experiments.record_file import FIELDS
 from asap.models import find_architecture
 from asap.stacks.maxtext.axes import axis_key
@@ -35,7 +35,7 @@ VALUES = st.recursive(
 AXES = [axis_key(network, name) for network in ("ici", "dcn") for names in AXIS_NAMES.values() for name in names]
 MESH = ["custom_mesh", "custom_mesh_and_rule", "logical_axis_rules", "mesh_axes", "num_slices", "compile_topology"]
 MORE = [*MESH, *TENSORS]
-MAXTEXT = st.dictionaries(st.sampled_from([*DEFAULTS, *AXES, *MORE]), VALUES, max_size=5)
+MAXTEXT = st.dictionaries(st.sampled_from([*TABLE.defaults, *AXES, *MORE]), VALUES, max_size=5)
 NAMES = [key for words in MODEL.shapes.values() for key in word_keys(*words)]
 HUGGING_FACE = st.builds(
     lambda config, kind: {**config, "model_type": kind},
@@ -58,7 +58,7 @@ def test_whatever_a_file_says_the_answer_is_an_experiment_or_one_clear_line(tmp_
 
 
 def test_defaults_are_known_keys():
-    assert set(DEFAULTS) | set(AXES) <= known_keys()
+    assert set(TABLE.defaults) | set(AXES) <= known_keys()
 
 
 def test_a_file_that_is_not_there(tmp_path):

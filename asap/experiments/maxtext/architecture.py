@@ -6,14 +6,8 @@ from typing import Any
 
 from asap.core.errors import ConfigError, InsufficientEvidenceError
 from asap.core.text import plain
-from asap.experiments.maxtext.settings import (
-    OVERRIDE,
-    TABLE,
-    MaxTextSettings,
-    SettingLayer,
-    model_name_of,
-    note_on_own_keys,
-)
+from asap.experiments.maxtext.loading import model_name_of
+from asap.experiments.maxtext.settings import OVERRIDE, TABLE, MaxTextSettings, SettingLayer, note_on_own_keys
 from asap.models import Architecture, architecture_from_row, find_architecture, known_architectures
 from asap.models.parameters import linear_attention_parameters
 
@@ -40,7 +34,7 @@ def architecture_of(settings: MaxTextSettings) -> tuple[Architecture, dict[str, 
     name = model_name_of(settings.text("model_name"))
     known = find_architecture(name) if name else None
     notes = note_on_own_keys(settings)
-    if name is None or settings.of_model:
+    if name is None or settings.of_layer(SettingLayer.MODEL):
         _check_block(settings)
         model, more = _described(settings, name)
         sources = {f"model.{field}": settings.source(key) for field, key in _ROW_KEYS.items() if key in settings}
@@ -157,7 +151,7 @@ def _row(settings: MaxTextSettings, name: str | None) -> dict[str, Any]:
 def _has_own(settings: MaxTextSettings, key: str) -> bool:
     """Whether experts go by a key of their own; a base.yml of 2025 has it for DeepSeek's, whatever the model is."""
     alike = settings.text("decoder_block") in TABLE.names["experts_as_wide_as_dense"]
-    return not alike or settings.layer(key) is not SettingLayer.BASE
+    return not alike or settings.layer(key) is not SettingLayer.DEFAULT
 
 
 def _window(settings: MaxTextSettings) -> int | None:

@@ -19,7 +19,7 @@ from asap.experiments.launch.job import with_slices
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE, TABLE, known_keys
 from asap.experiments.record_file import FIELDS
-from asap.experiments.shell import Command, Start, has_substitution, options, starts_in, words
+from asap.experiments.shell import Command, Start, environment_of, has_substitution, options, starts_in, words
 from asap.flags.environment import is_performance_variable
 from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
 
@@ -74,13 +74,10 @@ def _launch_of(outer: Command, command: Command) -> Launch:
     start = _program(said) or 0
     arguments = [*takewhile(lambda word: not set(word) <= _SHELL_OPERATORS, said[start + 1 :])]
     config = next((word for word in arguments if word.endswith((".yml", ".yaml")) and "=" not in word), None)
-    on_the_line = (word.partition("=") for word in said[:start] if _OVERRIDE.match(word))  # XLA_FLAGS=… python3 …
-    environment = {**command.scope.environment(), **{name: value for name, _, value in on_the_line}}
-    environment = {name: _closed(value) for name, value in environment.items()}
-    own = {name.removeprefix("M_"): text for name, text in environment.items() if name.startswith("M_")}
-    own = {key.lower(): f"{key.lower()}={text}" for key, text in own.items() if key.isupper()}  # M_ICI_FSDP_PARALLELISM
-    said_by_command = {word.partition("=")[0]: word for word in arguments if _OVERRIDE.match(word)}
-    given = said_by_command | {key: word for key, word in own.items() if key not in said_by_command}
+    environment = {name: _closed(value) for name, value in environment_of(command).items()}
+    own = ((name[2:].lower(), value) for name, value in environment.items() if name.startswith("M_") and name.isupper())
+    on_the_line = {word.partition("=")[0]: word for word in arguments if _OVERRIDE.match(word)}
+    given = on_the_line | {key: f"{key}={value}" for key, value in own} | on_the_line  # M_ICI_FSDP_PARALLELISM
     variables = (_VARIABLE.match(word) for word in arguments)
     open_ = [f"${name[1]}" for name in variables if name and name[1] in command.scope.variables]
     around = {option.name: option.words[0] for option in options(outer.text) if option.words}

@@ -1,7 +1,7 @@
 """Settings in the order of MaxText's pyconfig.py: base.yml, the file and its bases, the model's file, the overrides."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +12,17 @@ from asap.experiments.files.documents import Document, read_document
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.maxtext.settings import (
     DEFAULT,
-    DEFAULTS,
-    EARLIER,
     OVERRIDE,
     TABLE,
     MaxTextSettings,
     Setting,
     SettingLayer,
     check_keys,
-    find_model_file,
     known_keys,
-    model_name_of,
+    own_keys,
     unknown_key,
 )
+from asap.models import find_architecture
 from asap.stacks.maxtext.overrides import OVERRIDE_MODEL
 from asap.stacks.maxtext.sharding_rules import MESH_AXES, MODEL_ROLES, RULES
 from asap.stacks.stack_settings import not_a_setting
@@ -35,6 +33,8 @@ _AROUND_A_STEP = re.compile(
     r"(?:^|_)(?:checkpoints?|ckpt|wandb|metrics?|logs?|logging|eval|save|upload|path|dir|directory|bucket|dataset|seed)(?:_|$)"
 )
 """Keys of a fork's base.yml that a run may set: by their name they change no step."""
+_INSTRUCT = "-Instruct"
+_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
 
 
 def load_settings(document: Document, overrides: Iterable[tuple[str, str]] = ()) -> MaxTextSettings:
@@ -50,7 +50,7 @@ def load_settings(document: Document, overrides: Iterable[tuple[str, str]] = ())
             model's file.
         UsageError: an override that is not ``key=value`` or repeated.
     """
-    settings = {key: Setting(value, DEFAULT, SettingLayer.DEFAULT) for key, value in DEFAULTS.items()}
+    settings = {key: Setting(value, DEFAULT, SettingLayer.DEFAULT) for key, value in TABLE.defaults.items()}
     _lay(settings, _file_settings(document, _DEEPEST_BASE))
     if document.path.parent.name == "models" and not {"model_name", _BASE} & document.values.keys():
         settings["model_name"] = Setting(document.path.stem, document.path.name, SettingLayer.FILE)
@@ -88,7 +88,7 @@ def _file_settings(document: Document, deeper: int) -> dict[str, Setting]:
         _lay(settings, _base_settings(document, str(base), deeper))
     whole = _BASE not in document.values and document.values.keys() >= {*TABLE.files.needs}
     is_base = whole and document.path.name == "base.yml"
-    _lay(settings, _values(document, SettingLayer.BASE if is_base else SettingLayer.FILE, checked=not whole))
+    _lay(settings, _values(document, SettingLayer.DEFAULT if is_base else SettingLayer.FILE, checked=not whole))
     return settings
 
 
@@ -96,20 +96,23 @@ def _values(document: Document, layer: SettingLayer, *, checked: bool = True) ->
     """Settings of one file; ``checked``: raise ConfigError at a key that is a slip."""
     said = {key: value for key, value in document.values.items() if key != _BASE}
     if checked:
-        check_keys({EARLIER.get(key, (key,))[0]: document.place(key) for key in said})
+        check_keys({_names_of(key)[0]: document.place(key) for key in said})
     settings: dict[str, Setting] = {}
     for key, value in said.items():
-        line = document.lines.get(key)
-        origin = f"{document.path.name}:{line}" if line else document.path.name
-        names = [name for name in EARLIER.get(key, (key,)) if name == key or name not in said]
-        settings |= dict.fromkeys(names, Setting(value, origin, layer))
+        names = [name for name in _names_of(key) if name == key or name not in said]
+        settings |= dict.fromkeys(names, Setting(value, document.place(key).rpartition("/")[2], layer))
     return settings
+
+
+def _names_of(key: str) -> tuple[str, ...]:
+    """What a key is called today; one that MaxText had until the end of 2023 stands for several."""
+    return TABLE.sections.get(key, (key,))
 
 
 def _base_settings(document: Document, base: str, deeper: int) -> dict[str, Setting]:
     """Settings of a file beside a configuration, or in MaxText's folder ``configs`` above it."""
-    configs = (parent for parent in document.path.absolute().parents if parent.name == "configs")
-    path = next((path for folder in (document.path.parent, *configs) if is_file(path := folder / base)), None)
+    folders = (document.path.parent, *_folders_of_maxtext(document.path))
+    path = next((path for folder in folders if is_file(path := folder / base)), None)
     if path and deeper:
         return _file_settings(read_document(path), deeper - 1)
     if path:
@@ -133,10 +136,10 @@ def _model_settings(path: Path, around: Mapping[str, Setting], said: Mapping[str
 def _overrides(overrides: Iterable[tuple[str, str]], below: Mapping[str, Setting]) -> dict[str, Setting]:
     said: dict[str, Setting] = {}
     read = [(*_override(text, origin), origin) for text, origin in overrides]
-    of_script = {EARLIER.get(key, (key,))[0]: place for key, _, place in read if place != OVERRIDE}
+    of_script = {_names_of(key)[0]: place for key, _, place in read if place != OVERRIDE}
     check_keys(of_script, of_fork=not known_keys() >= below.keys())
     for key, value, origin in read:
-        names = EARLIER.get(key, (key,))
+        names = _names_of(key)
         of_fork = key in below and _AROUND_A_STEP.search(key)
         if origin == OVERRIDE and not of_fork and names[0] not in known_keys():
             raise unknown_key(key, origin)
@@ -153,3 +156,28 @@ def _override(text: str, origin: str) -> tuple[str, Any]:
     if not separator or not re.fullmatch(r"\w+", key, re.ASCII):
         raise not_a_setting(text)
     return key, parse_yaml(value, f"{origin} {key}" if origin == OVERRIDE else origin)[0] if value else ""
+
+
+def is_told_by(settings: Collection[str], config: Path, model: str | None) -> bool:
+    """Whether settings are MaxText's for certain: by a key of its own, or by a model that it has."""
+    if not own_keys().isdisjoint(settings):
+        return True
+    return model is not None and (find_model_file(config, model) is not None or find_architecture(model) is not None)
+
+
+def model_name_of(value: object) -> str | None:
+    """The model whose file is meant; ``None`` for ``default``. An instruct model has the shapes of its base."""
+    name = str(value or "").replace(_INSTRUCT, "")
+    return None if name in ("", "default", "None", "none") else name
+
+
+def find_model_file(config: Path, name: str | None) -> Path | None:
+    """``models/<name>.yml`` beside the configuration, beside its folder, or in MaxText's folder ``configs`` above."""
+    if name is None or not _NAME.fullmatch(name):
+        return None
+    folders = (*config.absolute().parents[:2], *_folders_of_maxtext(config))
+    return next((file for folder in folders if (file := folder / "models" / f"{name}.yml").is_file()), None)
+
+
+def _folders_of_maxtext(config: Path) -> list[Path]:
+    return [parent for parent in config.absolute().parents if parent.name == "configs"]

@@ -12,7 +12,7 @@ from asap.experiments.experiment import Experiment, HardwareReference, refer_to_
 from asap.experiments.files.documents import Document, blamed_on, validated
 from asap.experiments.maxtext.architecture import architecture_of
 from asap.experiments.maxtext.loading import load_settings
-from asap.experiments.maxtext.settings import DEFAULTS, TABLE, MaxTextSettings, SettingLayer, refuse_unmodelled
+from asap.experiments.maxtext.settings import DEFAULT, TABLE, MaxTextSettings, SettingLayer, refuse_unmodelled
 from asap.experiments.remarks import table_notes
 from asap.models import Architecture, Workload
 from asap.plans import Plan
@@ -63,7 +63,7 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
     devices = hardware.devices or (plan.devices if plan else None)
     in_pipeline = pipelined if plan and plan.degree("stage") > 1 and pipelined != model.layers else None
     batch, of_batch = _global_batch(settings, document, devices)
-    said = {key: settings[key] for key in settings if settings.layer(key) is not SettingLayer.DEFAULT}
+    said = {key: settings[key] for key in settings if settings.where(key) != DEFAULT}
     flags = settings.text("compile_xla_flags")
     return experiment.knowing(
         *notes, *of_hardware, *(of_plan if plan else ()), *of_batch, *table_notes(TABLE, said, None),
@@ -91,7 +91,8 @@ def _sources(settings: MaxTextSettings, document: Document, devices: int | None)
     sources = {path: filled.get(key) or settings.source(key) for path, key in keys.items()}
     derived = f"derived: {settings.source(_BATCH)} x {devices} devices"
     sources |= {"workload": document.path.name} | ({"workload.global_batch": derived} if devices else {})
-    return sources | {f"{OF_MODEL}{key}": settings.where(key) for key in settings.of_model if is_written(key)}
+    of_model = filter(is_written, settings.of_layer(SettingLayer.MODEL))
+    return sources | {f"{OF_MODEL}{key}": settings.where(key) for key in of_model}
 
 
 def _hardware(settings: MaxTextSettings, given: HardwareReference) -> tuple[HardwareReference, tuple[str, ...]]:
@@ -217,9 +218,9 @@ def _is_said(settings: MaxTextSettings, key: str) -> bool:
     layer = settings.layer(key)
     if layer is SettingLayer.MODEL:
         return key in (*_SHARDING, *_LAYOUT) or is_written(key)
-    if layer is not SettingLayer.BASE:
-        return settings.said(key)
+    if layer is not SettingLayer.DEFAULT:
+        return True
     if key in _SHARDING:
         return not axis_roles(settings).usual
-    usual = _DEGREES.get(key, 1 if key.endswith("_parallelism") else DEFAULTS.get(key, settings[key]))
-    return settings[key] != usual
+    usual = _DEGREES.get(key, 1 if key.endswith("_parallelism") else TABLE.defaults.get(key, settings[key]))
+    return settings[key] != usual and str(settings[key]) != usual

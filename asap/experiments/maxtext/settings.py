@@ -1,19 +1,15 @@
-"""MaxText's settings: each value and which layer of its configuration said it; its keys, defaults and models' files."""
+"""MaxText's settings: each value, where and by which layer of its configuration it was said; slips in their names."""
 
 import difflib
-import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.remarks import decides
 from asap.experiments.training_program import refuse
-from asap.models import find_architecture
 from asap.stacks.registry import irrelevant, spec, specs
 from asap.stacks.stack_settings import StackSettings, nearest
 
@@ -26,14 +22,12 @@ class SettingLayer(StrEnum):
     """Who says a value; a later layer wins."""
 
     DEFAULT = "default"
-    BASE = "base"
     FILE = "file"
     MODEL = "model"
     OVERRIDE = "override"
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """A value and where it was said: ``run.yml:12``, ``override`` or MaxText's default."""
 
     value: Any
@@ -42,28 +36,17 @@ class Setting:
 
 
 class MaxTextSettings(StackSettings):
-    """All settings by key. A text of ``None`` is no value, as in MaxText."""
+    """All settings by key. A text of ``None`` is no value, as in MaxText.
+
+    Args:
+        settings: by key.
+        overruled: those of a file that the file of the model replaces by others: ``run.yml:3: base_emb_dim``.
+    """
 
     def __init__(self, settings: Mapping[str, Setting], overruled: tuple[str, ...] = ()):
-        super().__init__({}, "")
-        self._settings = settings
-        self.overruled = overruled
-        """Settings of a file that the file of the model replaces by others: ``run.yml:3: base_emb_dim``."""
-
-    @property
-    def of_model(self) -> tuple[str, ...]:
-        """Keys that the file of the model sets."""
-        return tuple(key for key, setting in self._settings.items() if setting.layer is SettingLayer.MODEL)
-
-    def __getitem__(self, key: str) -> Any:
-        value = self._settings[key].value
-        return None if isinstance(value, str) and value.lower() == "none" else value
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._settings)
-
-    def __len__(self) -> int:
-        return len(self._settings)
+        super().__init__({}, DEFAULT, {key: one.origin for key, one in settings.items()})
+        self._values = {key: None if str(one.value).lower() == "none" else one.value for key, one in settings.items()}
+        self._settings, self.overruled = settings, overruled
 
     def layer(self, key: str) -> SettingLayer:
         """Who says a key."""
@@ -76,14 +59,6 @@ class MaxTextSettings(StackSettings):
     def of_layer(self, layer: SettingLayer) -> "MaxTextSettings":
         """Those that one layer says."""
         return MaxTextSettings({key: setting for key, setting in self._settings.items() if setting.layer is layer})
-
-    def source(self, key: str) -> str:
-        """``run.yml:12: base_emb_dim``: for the provenance of what was made of a setting."""
-        return f"{self.where(key)}: {key}"
-
-    def where(self, key: str | None = None) -> str:
-        """Where a key is said."""
-        return self._settings[key].origin if key is not None and key in self._settings else DEFAULT
 
     def positive(self, key: str) -> int | None:
         """A whole number above zero; zero and -1 mean none in MaxText.
@@ -103,18 +78,11 @@ def refuse_unmodelled(settings: MaxTextSettings) -> None:
     Raises:
         ConfigError: with the setting that tells.
     """
-    for key in settings:
-        if settings.said(key) and settings.where(key).partition(":")[0] in TABLE.names["serving"]:
+    for key in filter(settings.said, settings):
+        if settings.where(key).partition(":")[0] in TABLE.names["serving"]:
             reason, hint = "makes this a configuration for serving", "give one that trains"
             raise ConfigError(reason, where=settings.source(key), hint=hint)
     refuse(TABLE, settings)
-
-
-DEFAULTS: dict[str, Any] = {**TABLE.defaults, "mlp_activations": ["silu", "linear"]}
-"""Of MaxText's base.yml for what ASAP reads; those of the mesh are with its axes."""
-
-EARLIER = TABLE.sections
-"""Keys that MaxText had until the end of 2023, and those that say the same now."""
 
 
 @cache
@@ -128,33 +96,6 @@ def own_keys() -> frozenset[str]:
     """Those that no table of another stack has: a file with none of them is not known to be MaxText's."""
     words = {word for folder, table in specs().items() for word in table.words | irrelevant(folder)}
     return known_keys() - {word.rpartition(".")[2] for word in words}
-
-
-def is_told_by(settings: Collection[str], config: Path, model: str | None) -> bool:
-    """Whether settings are MaxText's for certain: by a key of its own, or by a model that it has."""
-    if not own_keys().isdisjoint(settings):
-        return True
-    return model is not None and (find_model_file(config, model) is not None or find_architecture(model) is not None)
-
-
-_INSTRUCT = "-Instruct"
-_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
-
-
-def model_name_of(value: object) -> str | None:
-    """The model whose file is meant; ``None`` for ``default``. An instruct model has the shapes of its base."""
-    name = str(value or "").replace(_INSTRUCT, "")
-    return None if name in ("", "default", "None", "none") else name
-
-
-def find_model_file(config: Path, name: str | None) -> Path | None:
-    """``models/<name>.yml`` beside the configuration, beside its folder, or in MaxText's folder ``configs`` above."""
-    if name is None or not _NAME.fullmatch(name):
-        return None
-    folder = config.absolute().parent
-    configs = (parent for parent in config.absolute().parents if parent.name == "configs")
-    files = (place / "models" / f"{name}.yml" for place in (folder, folder.parent, *configs))
-    return next((file for file in files if file.is_file()), None)
 
 
 _LIKE, _ALMOST = 0.7, 0.88
@@ -185,7 +126,7 @@ def note_on_own_keys(settings: MaxTextSettings) -> tuple[str, ...]:
     own = [key for key in settings if key not in known_keys()]
     if not own:
         return ()
-    own.sort(key=lambda key: (settings.layer(key) is SettingLayer.BASE, not decides(key)))
+    own.sort(key=lambda key: (settings.layer(key) is SettingLayer.DEFAULT, not decides(key)))
     listed = plain(", ".join(own[:_MOST_LISTED]), 200) + (", …" if len(own) > _MOST_LISTED else "")
     reason = "keys of a fork, which MaxText does not have, so not read; their effect is unknown"
     return (f"{settings.where(own[0])}: {reason}: {listed}",)

@@ -118,7 +118,7 @@ def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Exp
         values["world_size"] = str(ranks)
     if _signs(text, "_") > _signs(text, "-"):
         values[JOINT] = "_"
-    settings = StackSettings(values, str(path), lines)
+    settings = StackSettings(values, str(path), {name: f"{path}:{line}" for name, line in lines.items()})
     left = {*maybe, *unknown, *({_EXPERTS} if counts_experts and _EXPERTS not in values else ())}
     if values.get(_GRANULARITY) != "full" and any(map(recomputes, foreign)):
         left.add(_GRANULARITY)
@@ -190,8 +190,8 @@ def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str,
     if (mode := values.get(_MODE)) in _OTHER_MODES:
         where = f"{path}:{lines[_MODE]}" if _MODE in lines else str(path)
         raise ConfigError(f"{_MODE}: {mode} is no pre-training, which alone is read", where=where)
-    own_lines = {plain_name(_TABLE, key): line for key, line in lines.items()} if block is values else {}
-    return StackSettings(found, str(path), own_lines)
+    places = {plain_name(_TABLE, key): f"{path}:{line}" for key, line in lines.items()} if block is values else {}
+    return StackSettings(found, str(path), places)
 
 
 def _last_values(said: Iterable[Option]) -> tuple[dict[str, Any], dict[str, int]]:

@@ -87,8 +87,8 @@ def read_table(
     said = {plain_name(spec, key): value for key, value in dotted(values).items()}
     given = overriding(overrides, lambda key: plain_name(spec, key))
     given.pop(_SAID, None)
-    lines = values.lines() if isinstance(values, StackSettings) else {}
-    settings = StackSettings(resolved(said | given), str(path), lines)
+    places = values.places if isinstance(values, StackSettings) else {}
+    settings = StackSettings(resolved(said | given), str(path), places)
     unsettled -= given.keys()
     found = _open(spec, settings, given)
     unsettled |= found
@@ -97,7 +97,7 @@ def read_table(
     settings = settings.overridden(meant(spec.means, settings))
     if prepared := hook(spec, "prepared"):
         try:
-            settings = StackSettings(prepared(settings, experiment.hardware.devices), str(path), lines)
+            settings = StackSettings(prepared(settings, experiment.hardware.devices), str(path), places)
         except ValueError as error:
             raise ConfigError(plain(str(error), 200), where=str(path)) from error
     refuse(spec, settings)

@@ -90,7 +90,8 @@ def write_mesh(mesh: Mesh, network: Network, current: Mapping[str, object]) -> d
         PlanError: the rules of ``current`` leave no axis for a degree.
     """
     roles = axis_roles(current)
-    said = {name: str(current.get(axis_key(network, name), _default(network, name))) for name in ALL_NAMES}
+    keys = {name: axis_key(network, name) for name in (*ALL_NAMES, *roles.known)}
+    said = {name: str(current.get(key, _default(network, name))) for name, key in keys.items()}
     overrides = {}
     for axis in AXES:
         names, degree = roles.names.get(axis, ()), getattr(mesh, axis)
