@@ -10,9 +10,9 @@ from asap.core.numbers import parse_toml
 from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.experiments import primus, swift, yaml_script
-from asap.experiments.accelerate import deepspeed, trainer_file
 from asap.experiments.accelerate import program as accelerate
 from asap.experiments.accelerate import script as accelerate_script
+from asap.experiments.accelerate import trainer_file
 from asap.experiments.accelerate.arguments import is_setting as is_argument
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, check_whole, read_text
@@ -30,6 +30,7 @@ from asap.experiments.processes import (
 )
 from asap.experiments.record_file import FIELDS, apply_field_overrides, split_overrides
 from asap.experiments.shell import Command, Start, find_start, is_script, script_text, with_given, with_sources
+from asap.experiments.tables import deepspeed
 from asap.experiments.tables import reader as tables
 from asap.experiments.tables import script as table_script
 from asap.stacks.launchers import COMMAND
@@ -199,7 +200,7 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
     if (found := megatron_script.mapping_arguments(values, path, document.lines)) is not None:
         return partial(tables.read_table, spec("megatron"), found, path), megatron_script.is_argument
     if deepspeed.is_deepspeed(values):
-        return partial(deepspeed.read_deepspeed, values, path), deepspeed.is_setting
+        return partial(tables.read_table, spec("deepspeed"), values, path), deepspeed.is_setting
     return None
 
 

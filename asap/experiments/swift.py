@@ -21,7 +21,7 @@ from asap.experiments.processes import gpus_of_a_process, processes_of, with_dev
 from asap.experiments.shell import Command, Start
 from asap.experiments.tables.reader import read_table
 from asap.experiments.training_program import refuse
-from asap.stacks.accelerate.stack import CONTEXT, KIND, OPTION, SIZES
+from asap.stacks.accelerate.stack import KIND, OPTION, SIZES
 from asap.stacks.deepspeed.stack import IN_FILE, SEQUENCE
 from asap.stacks.megatron.degrees import TENSOR
 from asap.stacks.registry import spec
@@ -86,7 +86,7 @@ def read_trainer(
     else:
         stated |= _of_fsdp(stated, path, brought or {})
         shared = stated.pop(SEQUENCE, 1)  # GPUs that share a sequence are context parallelism
-        launched = {f"{SIZES}.{SIZES}_{CONTEXT}": shared} if str(shared) != "1" else {}
+        launched = {f"{SIZES}.{SIZES}_cp_size": shared} if str(shared) != "1" else {}
     rest = [text for text in overrides if text.partition("=")[0] not in more]
     read = read_program(Program(path, stated | unsaid, launched, brought or {}), rest, experiment)
     if read.workload.context_parallel is not None:

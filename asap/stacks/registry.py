@@ -140,17 +140,16 @@ def irrelevant(folder: str) -> frozenset[str]:
 
 
 @cache
-def code(folder: str) -> ModuleType | None:
-    """What of a stack's algebra no table says: ``<name>/stack.py``, of the table or of the one that it extends."""
-    extended = _own_values(folder).get("extends")
-    if (FOLDER / folder / "stack.py").exists():
-        return importlib.import_module(f"{__package__}.{folder}.stack")
-    return code(extended) if extended else None
+def code(folder: str) -> tuple[ModuleType, ...]:
+    """What of a stack's algebra no table says: ``<name>/stack.py`` of the table, then of the one that it extends."""
+    extended, own = _own_values(folder).get("extends"), (FOLDER / folder / "stack.py").exists()
+    modules = code(extended) if extended else ()
+    return (importlib.import_module(f"{__package__}.{folder}.stack"), *modules) if own else modules
 
 
 def hook(table: Spec, name: str) -> Callable[..., Any] | None:
-    """A function of that name in the stack's own code; ``None`` where it has none."""
-    return getattr(code(folder_of(table)), name, None)
+    """A function of that name in the stack's own code, or in that which it extends; ``None`` where there is none."""
+    return next((vars(module)[name] for module in code(folder_of(table)) if name in vars(module)), None)
 
 
 def folder_of(table: Spec) -> str:

@@ -69,7 +69,7 @@ def _decided(words: Words, settings: StackSettings) -> tuple[Meaning | None, str
         try:
             found = word.meaning(settings)
         except ValueError as error:
-            raise ConfigError(f"{key} must be {error}", where=settings.where(key)) from error
+            raise settings.wrong(key, str(error)) from error
         several = isinstance(settings.get(key), list | dict) and are_said(word.when, settings)
         if found is not None or (several and word.counts):
             return settings.whole(key) if word.counts and key in settings else found, key

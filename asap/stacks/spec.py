@@ -81,6 +81,7 @@ class Model(Part):
 
     name: Word | None = None
     beside: str = Field(default="", description="where else it may be said")
+    config: str | None = Field(default=None, description="Hugging Face's file of the model, where it lies beside")
     shapes: dict[str, Words] = Field(default_factory=dict, description="field of the model → setting")
     families: dict[str, dict[str, Meaning]] = Field(
         default_factory=dict, description="kind of model → what it implies of fields that are not said"

@@ -73,7 +73,7 @@ def to_settings(
         on = set(one.what) <= set(plan.offload)
         if on != moves(one, said) and (plan.remat is not None or one.what != ("activations",)):
             wanted |= {word.key(said): one.on if on else one.off for word in one.keys}
-    wanted |= _sequence_parallel(spec, plan, said) | _batch(spec, plan, said, global_batch, sequence)
+    wanted |= beside_mesh(spec, plan, said) | _batch(spec, plan, said, global_batch, sequence)
     if written:
         wanted = written(said, _asked(plan, global_batch, layers), wanted)
     wanted |= needed(spec.rules, facts_of(plan, global_batch, layout_of(spec, said)), said)
@@ -228,14 +228,27 @@ def _in_case_of(present: object, word: str) -> str:
     return word.lower() if str(present).islower() else word.upper() if str(present).isupper() else word
 
 
-def _sequence_parallel(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:
-    if plan.sequence_parallel is None:
-        return {}
-    if len(words := spec.workload.get("sequence_parallel", ())) != 1:
-        raise PlanError(f"{spec.name} has no setting for sequence_parallel")
-    word = words[0]
-    key, chosen = word.key(said), next(text for text, on in word.values.items() if on is plan.sequence_parallel)
-    return {key: _in_case_of(said.get(key), chosen)}
+_BESIDE_MESH = {
+    "sequence_parallel": "sequence_parallel",
+    "loss_chunks": "loss_chunks",
+    "first_moment": "first_moment_precision",
+    "weight_precision": "weight_precision",
+    "optimizer": "optimizer",
+}
+"""What a plan says of the workload, and the field whose word says it."""
+
+
+def beside_mesh(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:
+    """Settings for parts of the step and of the training state, where a plan says others."""
+    found: dict[str, str] = {}
+    wanted = {name: value for name in _BESIDE_MESH if (value := getattr(plan, name)) is not None}
+    for name, value in wanted.items():
+        if len(words := spec.workload.get(_BESIDE_MESH[name], ())) != 1:
+            raise PlanError(f"{spec.name} has no setting for {name}")
+        key = words[0].key(said)
+        chosen = next((text for text, meant in words[0].values.items() if meant == value), str(value))
+        found[key] = _in_case_of(said.get(key), chosen)
+    return found
 
 
 def _recomputation(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:

@@ -18,7 +18,7 @@ from asap.plans.plan import Mesh
 from asap.plans.remat import Remat
 from asap.stacks.launchers import Stack
 from asap.stacks.reading import from_settings, global_batch_of
-from asap.stacks.registry import claimant, code, contracts, irrelevant, spec, spec_of, specs
+from asap.stacks.registry import claimant, contracts, hook, irrelevant, spec, spec_of, specs
 from asap.stacks.words import Word, word_keys
 from asap.stacks.writing import lines_to_paste, to_settings
 
@@ -74,7 +74,7 @@ def minimal(name: str) -> dict[str, object]:
 
 def prepared(name: str) -> Callable[[dict[str, object], int], Mapping[str, object]]:
     """What of its settings a stack counts on so many devices."""
-    return getattr(code(name), "prepared", lambda settings, _: settings)
+    return hook(specs()[name], "prepared") or (lambda settings, _: settings)
 
 
 @pytest.mark.parametrize("name", TABLES)

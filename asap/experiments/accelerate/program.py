@@ -21,7 +21,6 @@ from asap.experiments.accelerate.arguments import (
     with_file,
     with_model,
 )
-from asap.experiments.accelerate.deepspeed import read_deepspeed
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, blamed_on, find_named, named_document, open_variable
 from asap.experiments.processes import with_devices, with_nodes
@@ -31,7 +30,7 @@ from asap.experiments.tables.deepspeed import named_configuration
 from asap.experiments.tables.reader import read_table, sources_of
 from asap.experiments.training_program import check_arguments
 from asap.stacks.accelerate import stack as accelerate
-from asap.stacks.accelerate.stack import FSDP, KIND, OPTION, is_fsdp, of_option
+from asap.stacks.accelerate.stack import FSDP, KIND, OPTION, SIZES, is_fsdp, of_option
 from asap.stacks.deepspeed import stack as inline
 from asap.stacks.deepspeed.stack import ACCUMULATION, MICRO_BATCH, SEQUENCE, TENSOR
 from asap.stacks.registry import spec
@@ -70,7 +69,7 @@ def read_accelerate(
         ConfigError: a value of the wrong kind, not all parameters are trained, or a file that it names is not there.
         UsageError: an override is not ``key=value``.
     """
-    for section in (FSDP, accelerate.SIZES, inline.CONFIG):
+    for section in (FSDP, SIZES, inline.CONFIG):
         if not isinstance(values.get(section) or {}, Mapping):
             raise ConfigError(f"{section} is not a mapping", where=str(path))
     return read_program(Program(path, {}, dotted(values)), overrides, experiment)
@@ -193,7 +192,7 @@ class _Run:
         stated = {f"{place}{key}": value for key, value in dotted(said).items() if key in kept}
         of_accelerate = {KIND: self.settings[KIND]} if named is None else {}
         values = {**of_accelerate, **stated, **configuration, **self._fillings(configuration)}
-        read = read_deepspeed(values, path, overrides, self.known)
+        read = read_table(spec("deepspeed"), values, path, overrides, self.known)
         recorded: dict[str, Any] = {}
         if TRAINER_MICRO_BATCH in said:
             if not self.program.of_yaml:
@@ -215,7 +214,7 @@ class _Run:
             found |= {key: settings[word] for key, word in inline.OF_ACCELERATE.items() if word in settings}
             found |= {ACCUMULATION: AUTO} if TRAINER_ACCUMULATION in said else {}
         found = found | {f"{kind}.enabled": computed == kind for kind in decided}
-        sequence = settings.get(accelerate.size_key(settings, "sp_size"))
+        sequence = settings.get(f"{SIZES}.sp_size", settings.get(f"{SIZES}.{SIZES}_sp_size"))
         return found | ({} if sequence is None else {SEQUENCE: sequence}), notes
 
     def _fillings(self, configuration: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,8 @@ LARGEST_BYTES = 1_000_000
 _NO_MAPPING = "is no configuration: it holds no keys with values"
 _TRAILING = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 """Commas before the end of an object or a list, which many programs take; texts are skipped."""
+_OPEN = re.compile(r'("(?:\\.|[^"\\])*")|(\$(?:\{[^{}"]*\}|\(\([^()"]*\)\)|\([^()"]*\)|\w+))')
+"""A value that a script fills in, which stands outside of quotes; texts are skipped."""
 _UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 _UNPACK, _COPY = "unpack it, and give the file in it that counts", "copy its text into a file, and give that"
 _NO_TEXT = {
@@ -136,7 +138,9 @@ def _parse_json(text: str, path: Path) -> dict[str, Any]:
         try:
             values = load(text)
         except json.JSONDecodeError:
-            if (bare := _TRAILING.sub(lambda found: found[1] or " ", text)) == text:
+            bare = _TRAILING.sub(lambda found: found[1] or " ", text)
+            bare = _OPEN.sub(lambda found: found[1] or f'"{found[2]}"', bare)
+            if bare == text:
                 raise
             values = load(bare)
     except json.JSONDecodeError as error:

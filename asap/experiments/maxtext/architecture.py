@@ -4,14 +4,17 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from asap.core.errors import ConfigError, InsufficientEvidenceError
+from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.files.documents import validated
 from asap.experiments.maxtext.loading import model_name_of
-from asap.experiments.maxtext.settings import OVERRIDE, TABLE, MaxTextSettings, SettingLayer, note_on_own_keys
-from asap.models import Architecture, architecture_from_row, find_architecture, known_architectures
+from asap.experiments.maxtext.settings import DEFAULT, OVERRIDE, TABLE, MaxTextSettings, SettingLayer, note_on_own_keys
+from asap.models import Architecture, find_architecture, known_architectures
 from asap.models.parameters import linear_attention_parameters
+from asap.stacks.shapes import shapes_of
+from asap.stacks.stack_settings import StackSettings
 
-_ROW_KEYS = {field: words[0].keys[0] for field, words in TABLE.model.shapes.items()}
+_ROW_KEYS = {field: words[-1].keys[0] for field, words in TABLE.model.shapes.items()}
 _SHAPES = ("base_num_decoder_layers", "base_emb_dim", "base_mlp_dim", "base_num_query_heads", "global_parameter_scale")
 
 
@@ -36,9 +39,9 @@ def architecture_of(settings: MaxTextSettings) -> tuple[Architecture, dict[str, 
     notes = note_on_own_keys(settings)
     if name is None or settings.of_layer(SettingLayer.MODEL):
         _check_block(settings)
-        model, more = _described(settings, name)
+        model = _described(settings, name)
         sources = {f"model.{field}": settings.source(key) for field, key in _ROW_KEYS.items() if key in settings}
-        notes += (*more, *_unnamed(settings, name), *_edited(model, known))
+        notes += (*_unnamed(settings, name), *_edited(model, known))
         notes += tuple(f"{place} does not count: the file of the model wins" for place in settings.overruled)
     elif known is not None:
         ignored = _otherwise(settings, SettingLayer.FILE, known)
@@ -59,7 +62,7 @@ def architecture_of(settings: MaxTextSettings) -> tuple[Architecture, dict[str, 
 def _otherwise(settings: MaxTextSettings, layer: SettingLayer, known: Architecture) -> dict[str, Any]:
     """Fields that a layer of the settings says otherwise than a model has them."""
     own = settings.of_layer(layer)
-    described, _ = _described(own, known.name)
+    described = _described(own, known.name)
     said = {field: getattr(described, field) for field, key in _ROW_KEYS.items() if key in own}
     return {field: value for field, value in said.items() if value not in (None, getattr(known, field))}
 
@@ -102,68 +105,31 @@ def _unknown(name: str, place: str) -> ConfigError:
     return ConfigError(f"the model {plain(name, 60)} is not known, and has no file", where=place, hint=hint)
 
 
-def _described(settings: MaxTextSettings, name: str | None) -> tuple[Architecture, tuple[str, ...]]:
-    row = _row(settings, name)
-    try:
-        model = architecture_from_row(row)
-    except InsufficientEvidenceError as error:
-        return Architecture(name=name), (f"the architecture is unknown: {error.message}",)
-    except ConfigError as error:
-        raise ConfigError(error.message, where=settings.source("decoder_block")) from error
-    own: dict[str, Any] = {field: None for field in ("kv_heads", "head_dim") if _ROW_KEYS[field] not in settings}
-    own |= {
-        "name": name,
-        "attention_parameters": _mean_attention_parameters(settings),
-        "learned_positions": settings.positive("trainable_position_size") or 0,
-        "moe_every": max(model.moe_every, settings.positive("interleave_moe_layer_step") or 1),
+def _described(settings: MaxTextSettings, name: str | None) -> Architecture:
+    """The model of the settings, its shapes by their scale."""
+    block = settings.text("decoder_block") or ""
+    alike = _OF_EXPERTS if block in TABLE.names["experts_as_wide_as_dense"] else ()
+    said = {
+        key: value
+        for key, value in settings.items()
+        if (isinstance(value, bool) or value not in (0, -1))
+        and not (key in alike and settings.layer(key) is SettingLayer.DEFAULT)
     }
-    return model.model_copy(update=own), ()
+    fields, _ = shapes_of(TABLE.model, StackSettings(said, DEFAULT, settings.places), block)
+    fields |= {field: fields[field] * by for field, by in _scales(settings).items() if field in fields}
+    if block == "gemma2" and "layers" in fields:
+        fields["layers"] *= 2  # a local and a global one
+    if block == "gemma4" and "experts" in fields:
+        fields["shared_experts"] = fields["d_ff"] // fields["expert_d_ff"]
+    if block == "llama4" and "experts" in fields and fields["d_ff"] != fields["expert_d_ff"]:
+        fields["moe_every"] = max(fields.get("moe_every", 1), 2)
+    fields |= {"name": name, "attention_parameters": _mean_attention_parameters(settings)}
+    return validated(Architecture, fields, settings.source("decoder_block"))
 
 
-_COLUMNS = {
-    "n_layers": "base_num_decoder_layers", "d_model": "base_emb_dim", "d_ff": "base_mlp_dim", "vocab": "vocab_size",
-    "n_heads": "base_num_query_heads", "n_kv_heads": "base_num_kv_heads", "head_dim": "head_dim",
-}  # fmt: skip
-_LATENT = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
-
-
-def _row(settings: MaxTextSettings, name: str | None) -> dict[str, Any]:
-    """The model as a row of published ones, its shapes by their scale."""
-    row: dict[str, Any] = {column: settings.positive(key) for column, key in _COLUMNS.items()}
-    if (experts := settings.positive("num_experts") or 1) > 1:
-        width = "base_moe_mlp_dim" if _has_own(settings, "base_moe_mlp_dim") else "base_mlp_dim"
-        shared = settings.whole("shared_experts") if _has_own(settings, "shared_experts") else 0
-        row |= {"n_experts": experts, "top_k": settings.positive("num_experts_per_tok")}
-        row |= {"moe_d_ff": settings.positive(width), "n_shared_experts": shared or 0}
-        row |= {"first_dense_layers": settings.whole("first_num_dense_layers") or 0}
-    if settings.text("attention_type") == "mla":
-        row |= {key: settings.positive(key) for key in _LATENT}
-    row |= {column: row[column] and row[column] * by for column, by in _scales(settings).items() if column in row}
-    return row | {
-        "model": name or "MaxText",
-        "sliding_window": _window(settings),
-        "activation": str(settings.get("mlp_activations", "linear")),
-        "decoder_block": settings.text("decoder_block"),
-        "tied_embeddings": settings.flag("logits_via_embedding"),
-    }
-
-
-def _has_own(settings: MaxTextSettings, key: str) -> bool:
-    """Whether experts go by a key of their own; a base.yml of 2025 has it for DeepSeek's, whatever the model is."""
-    alike = settings.text("decoder_block") in TABLE.names["experts_as_wide_as_dense"]
-    return not alike or settings.layer(key) is not SettingLayer.DEFAULT
-
-
-def _window(settings: MaxTextSettings) -> int | None:
-    """Tokens that a local layer attends to; only some blocks, and some kinds of attention, have local layers."""
-    kind = settings.text("attention_type")
-    if kind == "chunk":
-        return settings.positive("chunk_attn_window_size")
-    local = kind == "local_sliding" or settings.text("decoder_block") in TABLE.names["with_local_layers"]
-    return settings.positive("sliding_window_size") if local else None
-
-
-_WIDER = ("d_ff", "moe_d_ff", "n_heads", "n_kv_heads")
+_OF_EXPERTS = ("base_moe_mlp_dim", "shared_experts")
+"""What a base.yml of 2025 has for DeepSeek's experts, whatever the model is."""
+_WIDER = ("d_ff", "expert_d_ff", "heads", "kv_heads")
 
 
 def _scales(settings: MaxTextSettings) -> dict[str, int]:
@@ -174,7 +140,7 @@ def _scales(settings: MaxTextSettings) -> dict[str, int]:
         raise ConfigError("must be a power of two", where=settings.source("global_parameter_scale"))
     base, rest = divmod(power, 3)
     width = 1 << (base + (rest > 0))
-    return {"n_layers": 1 << base, "d_model": 1 << (base + (rest > 1)), **dict.fromkeys(_WIDER, width)}
+    return {"layers": 1 << base, "d_model": 1 << (base + (rest > 1)), **dict.fromkeys(_WIDER, width)}
 
 
 _GLOBAL_EVERY = {"gemma4": 6, "qwen3_next": 4, "qwen3_5": 4}

@@ -1,21 +1,15 @@
 """The DeepSpeed configuration that arguments of Megatron-DeepSpeed name, which decides ZeRO, offloading and precision
 (deepspeedai/DeepSpeed, ``runtime/config.py``)."""
 
-import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.files.documents import Brought, NamedFile, below_variable, find_brought, find_named
-from asap.experiments.files.yaml_text import parse_yaml
+from asap.experiments.files.documents import Brought, below_variable, find_brought, find_named
 from asap.stacks.deepspeed.stack import OFFLOAD, STAGE
 from asap.stacks.megatron.releases import ZERO
 from asap.stacks.stack_settings import StackSettings, dotted
 
 _NAMED = "deepspeed_config"
-_OPEN = re.compile(r"\$(?:\{[^{}]*\}|\(\([^()]*\)\)|\([^()]*\))")
 _STAGES = ("0", "1", "2", "3")
 _PRECISIONS = ("bf16", "fp16")
 
@@ -38,7 +32,7 @@ def with_configuration(
         return settings, frozenset(), ()
     made = find_brought(below_variable(named), files) == ""
     found = None if made else find_named(below_variable(named), path, files)
-    values = {} if found is None else _values(found)
+    values = {} if found is None else dotted(found.document().values)
     stage = str(values.get(STAGE, 0)) if found else ""
     if stage not in _STAGES:
         if ZERO in settings:
@@ -57,12 +51,3 @@ def with_configuration(
         said |= {kind: kind == precision for kind in _PRECISIONS}
         notes.append(f"--{precision} is not said; {precision} of the DeepSpeed configuration is run")
     return settings.overridden(said), frozenset(), tuple(notes)
-
-
-def _values(found: NamedFile) -> Mapping[str, Any]:
-    """Settings by dotted key; a value that a script fills in is a word."""
-    text = _OPEN.sub("open", found.text).replace("\t", " ")
-    values, _ = parse_yaml(text, str(found.path))
-    if not isinstance(values, dict):
-        raise ConfigError("is no configuration: it holds no keys with values", where=str(found.path))
-    return dotted(values)

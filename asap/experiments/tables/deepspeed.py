@@ -1,5 +1,6 @@
-"""DeepSpeed's configuration by the name that a run says: a file, or one that a stack brings along."""
+"""DeepSpeed's configuration: a file (https://www.deepspeed.ai/docs/config-json), or what a stack brings along."""
 
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -7,12 +8,26 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.files.documents import Brought, find_named, missing
 from asap.stacks.deepspeed.stack import PRESETS
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import dotted
+
+_SIGNS, _STRONG, _OWN = (frozenset(spec("deepspeed").names[name]) for name in ("signs", "strong", "own"))
+"""Sections: two of the first with one of the second, or one of the third, make a file one of DeepSpeed."""
 
 _HINT = (
     "add deepspeed=FILE.json, or give the script that starts it (accelerate launch, torchrun), or the model's"
     " config.json, --hardware, --batch, --sequence and --plan"
 )
+
+
+def is_deepspeed(values: Mapping[str, Any]) -> bool:
+    """Whether a mapping is a configuration of DeepSpeed."""
+    return bool(_OWN & values.keys()) or (bool(_STRONG & values.keys()) and len(_SIGNS & values.keys()) >= 2)
+
+
+def is_setting(key: str) -> bool:
+    """Whether an override is one of DeepSpeed's settings: ``zero_optimization.stage``."""
+    return key.partition(".")[0] in _SIGNS
 
 
 def named_configuration(

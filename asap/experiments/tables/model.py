@@ -7,7 +7,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Document, validated
+from asap.experiments.files.documents import Document, read_document, validated
 from asap.experiments.huggingface_model import NO_MODEL, model_named_in, name_at_end, read_huggingface, read_named_model
 from asap.models import Architecture
 from asap.models.architecture import SHAPES
@@ -36,6 +36,9 @@ def with_model(
         return _of_code(spec, said, settings, experiment)
     if spec.model.section is not None:
         return _with_said(spec, settings, _of_section(spec, settings, path, experiment))
+    beside = path.parent / spec.model.config if spec.model.config else path
+    if beside != path and beside.is_file() and "model_type" in (document := read_document(beside)).values:
+        return read_huggingface(document, experiment)
     return _with_said(spec, settings, _shaped_or_named(spec, settings, path, experiment))
 
 

@@ -13,7 +13,7 @@ from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree
 from asap.plans.plan import Plan
-from asap.stacks.reading import field_of, layout_of
+from asap.stacks.reading import axis_degree, field_of, layout_of
 from asap.stacks.registry import spec
 from asap.stacks.spec import Spec
 from asap.stacks.trainer.arguments import (
@@ -30,13 +30,13 @@ from asap.stacks.trainer.arguments import (
     precision,
     weight_precision,
 )
+from asap.stacks.words import Word
 from asap.stacks.writing import yaml_lines
 
 Settings = Mapping[str, object]
 TABLE = spec("accelerate")
 KIND, PROCESSES, MACHINES = "distributed_type", "num_processes", "num_machines"
 FSDP, SIZES = "fsdp_config", "parallelism_config"
-SHARD, REPLICATE, TENSOR, CONTEXT = "dp_shard_size", "dp_replicate_size", "tp_size", "cp_size"
 OF_PROGRAM = "# arguments of the program that trains:"
 """Between the lines of the configuration and those of the command."""
 _MICRO_BATCH, _ACCUMULATION, _RECOMPUTE, _KEEP = (
@@ -67,10 +67,10 @@ def fsdp_key(settings: Settings, name: str) -> str:
     return bare if bare in settings else f"{FSDP}.fsdp_{name}"
 
 
-def size_key(settings: Settings, name: str) -> str:
-    """The key of a size of ``parallelism_config``, likewise."""
-    bare = f"{SIZES}.{name}"
-    return bare if bare in settings else f"{SIZES}.{SIZES}_{name}"
+def _size_key(settings: Settings, axis: str) -> str:
+    """The key of the size of an axis, likewise."""
+    word: Word = getattr(TABLE.axes, axis)
+    return word.key(settings)
 
 
 def workload(settings: Settings) -> dict[str, object]:
@@ -105,18 +105,18 @@ def counted(settings: Settings, devices: int | None) -> dict[str, object]:
         raise InexpressiblePlanError(DEVICES_UNKNOWN)
     if devices > 1 and str(settings.get(KIND)).upper() == "NO":
         raise PlanError(f"{KIND}: NO trains on one device, and the hardware has {devices}")
-    sizes = {size_key(settings, name): settings.get(size_key(settings, name)) for name in (REPLICATE, SHARD)}
+    sizes = {(key := _size_key(settings, axis)): settings.get(key) for axis in ("replica", "data")}
     unread = {*sizes, *(key for key in settings if key.startswith(f"{FSDP}.") and not is_fsdp(settings))}
     unread |= {_ACCUMULATION} if _MICRO_BATCH not in settings else set()
     said = {key: value for key, value in settings.items() if key not in unread}
     if is_fsdp(settings) and _has_sizes(settings) and any(size is not None for size in sizes.values()):
         said |= {key: 1 if size is None else size for key, size in sizes.items()}
     if layout_of(TABLE, settings) == "hybrid":
-        each = degree(settings, size_key(settings, TENSOR)) * degree(settings, size_key(settings, CONTEXT))
+        each = axis_degree(TABLE, settings, "model") * axis_degree(TABLE, settings, "seq")
         machine = _of_machine(settings)
         if not machine or (devices // each) % machine:
             raise InexpressiblePlanError(f"HYBRID_SHARD shards over a machine, and {PROCESSES} does not say its GPUs")
-        said[size_key(settings, SHARD)] = machine
+        said[_size_key(settings, "data")] = machine
     return said
 
 
@@ -133,7 +133,7 @@ def written(settings: Settings, wanted: Mapping[str, Any], changed: Mapping[str,
     found = dict(changed)
     data, replica = wanted["data"], wanted["replica"]
     sharded = data > 1 or wanted["seq"] > 1
-    sizes = {size_key(settings, name) for name in (SHARD, REPLICATE, TENSOR, CONTEXT)}
+    sizes = {_size_key(settings, axis) for axis in ("replica", "data", "seq", "model")}
     if sharded and not is_fsdp(settings):
         found = {KIND: "FSDP", **_NEW, **{key: value for key, value in found.items() if key != KIND}}
     elif not sharded or not _has_sizes(settings):

@@ -10,9 +10,10 @@ from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree
 from asap.plans.plan import Offload, Plan, Remat
-from asap.stacks.accelerate.stack import KIND, SIZES
+from asap.stacks.accelerate.stack import KIND
 from asap.stacks.accelerate.stack import lines_to_paste as yaml_and_options
 from asap.stacks.reading import is_on
+from asap.stacks.registry import spec
 from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import StackSettings, nested
 from asap.stacks.trainer.arguments import (
@@ -238,13 +239,7 @@ def _own_name(changed: Mapping[str, object], whole: Mapping[str, object]) -> str
 
 CONFIG = "deepspeed_config"
 IN_FILE = f"{CONFIG}.deepspeed_config_file"
-OF_ACCELERATE = {
-    STAGE: f"{CONFIG}.zero_stage",
-    "zero_optimization.offload_optimizer.device": f"{CONFIG}.offload_optimizer_device",
-    "zero_optimization.offload_param.device": f"{CONFIG}.offload_param_device",
-    ACCUMULATION: f"{CONFIG}.gradient_accumulation_steps",
-    SEQUENCE: f"{SIZES}.{SIZES}_sp_size",
-}
+OF_ACCELERATE = {own: theirs for theirs, own in spec("deepspeed").renamed.items()}
 """DeepSpeed's settings and what Accelerate calls them."""
 
 

@@ -17,6 +17,7 @@ from asap.stacks.maxtext.pipeline import read_microbatches, read_repeats, write_
 from asap.stacks.maxtext.rematerialisation import as_written, check_recomputation, read_offload, read_remat, write_remat
 from asap.stacks.registry import spec
 from asap.stacks.rules import facts_of, needed, refusals
+from asap.stacks.writing import beside_mesh
 
 _TABLE = spec("maxtext")
 OVERRIDE_MODEL = "override_model_config"
@@ -30,9 +31,6 @@ _WRITTEN = frozenset(
 
 _DEFAULTS: dict[str, object] = {"remat_policy": "full", "gradient_accumulation_steps": 1, "per_device_batch_size": 12.0}
 """What MaxText's base.yml says where a configuration is silent."""
-
-
-_PRECISIONS = {"fp32": "float32", "bf16": "bfloat16"}
 
 
 def from_overrides(
@@ -97,7 +95,9 @@ def to_overrides(
     if current is not None:
         kept = {key: value for key, value in current.items() if key not in layout}
         overrides = _needed(overrides, kept, plan, global_batch, layers)
-    overrides |= layout | _write_numbers(plan, current or {}) | needed(_TABLE.rules, facts_of(plan), current or {})
+    beside = beside_mesh(_TABLE, plan, current or {})
+    overrides |= layout | {key: value for key, value in beside.items() if str((current or {}).get(key, "")) != value}
+    overrides |= needed(_TABLE.rules, facts_of(plan), current or {})
     if overrides.keys() & set(of_model) and str((current or {}).get(OVERRIDE_MODEL)).lower() != "true":
         overrides[OVERRIDE_MODEL] = "true"
     return overrides
@@ -140,20 +140,6 @@ def _write_meshes(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
     if plan.dcn.devices > 1 or any(key.startswith("dcn_") for key in current):
         overrides |= write_mesh(plan.dcn, "dcn", current)
     return overrides
-
-
-def _write_numbers(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
-    """Overrides for parts of the loss and the training state, where the plan says others."""
-    wanted: dict[str, str] = {}
-    if plan.loss_chunks is not None:
-        wanted["num_vocab_tiling"] = str(plan.loss_chunks)
-    if plan.first_moment is not None:
-        wanted["mu_dtype"] = _PRECISIONS[plan.first_moment]
-    if plan.weight_precision is not None:
-        wanted["weight_dtype"] = _PRECISIONS[plan.weight_precision]
-    if plan.optimizer is not None:
-        wanted["opt_type"] = plan.optimizer
-    return {key: value for key, value in wanted.items() if str(current.get(key, "")) != value}
 
 
 def _needed(

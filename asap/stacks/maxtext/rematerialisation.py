@@ -22,6 +22,7 @@ from asap.plans.remat import (
     Tensor,
     saved,
 )
+from asap.plans.remat import TENSORS as ALL_TENSORS
 from asap.stacks.registry import spec
 
 _TABLE = spec("maxtext")
@@ -36,17 +37,7 @@ TENSORS = _TABLE.names["tensors"]
 
 PLACES = ("remat", "device", "offload")
 
-_NAMES: dict[Tensor, tuple[str, ...]] = {
-    "query": ("query_proj",),
-    "key": ("key_proj",),
-    "value": ("value_proj",),
-    "context": ("context",),
-    "out": ("out_proj",),
-    "gate": ("mlpwi_0", "moe_mlpwi_0"),
-    "up": ("mlpwi_1", "moe_mlpwi_1"),
-}
-"""Names of a tensor in MaxText (``checkpoint_name`` in its layers/attentions.py, linears.py and moe.py); the first is
-written."""
+_NAMES: dict[Tensor, tuple[str, ...]] = {tensor: _TABLE.names[f"tensor.{tensor}"] for tensor in ALL_TENSORS}
 _FUSED: dict[str, tuple[str, tuple[Tensor, ...]]] = {
     "qkv_proj": ("fused_qkv", ("query", "key", "value")),
     "mlpwi": ("fused_mlp", ("gate", "up")),

@@ -8,14 +8,7 @@ from asap.models import find_architecture
 from asap.plans.plan import Plan
 from asap.stacks.megatron import reading as megatron
 from asap.stacks.megatron.degrees import EXPERT, EXPERT_TENSOR, TENSOR
-from asap.stacks.megatron.degrees import counted as counted
-from asap.stacks.megatron.degrees import layout as layout
-from asap.stacks.megatron.reading import of_plan as of_plan
 from asap.stacks.megatron.releases import JOINT, OF_SWIFT
-from asap.stacks.megatron.stack import changes as changes
-from asap.stacks.megatron.stack import lines as lines
-from asap.stacks.megatron.stages import remat_of as remat_of
-from asap.stacks.megatron.stages import repeats_of as repeats_of
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings
 

@@ -29,9 +29,7 @@ TABLE = spec("torchtitan")
 TENSOR, CONTEXT = "parallelism.tensor_parallel_degree", "parallelism.context_parallel_degree"
 EXPERT, EXPERT_TENSOR = "parallelism.expert_parallel_degree", "parallelism.expert_tensor_parallel_degree"
 REMAT, REMAT_OPTION = "activation_checkpoint.mode", "activation_checkpoint.selective_ac_option"
-DTYPE = "training.dtype"
 LOCAL_BATCH_DEFAULT = 8
-_DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
 
 Settings = Mapping[str, object]
 
@@ -90,7 +88,7 @@ def recomputing(settings: Settings, plan: Plan) -> dict[str, str]:
 
 
 def with_batch(plan: Plan, settings: Settings, wanted: Mapping[str, str]) -> dict[str, str]:
-    """Settings that are wanted, with the precision of weights and the batch as the release of those on record has it.
+    """Settings that are wanted, with the batch as the release of those on record has it.
 
     Args:
         plan: what to run.
@@ -98,8 +96,6 @@ def with_batch(plan: Plan, settings: Settings, wanted: Mapping[str, str]) -> dic
         wanted: of today, the batch of a step and the microbatch among them.
     """
     found, staged = dict(wanted), plan.degree("stage") > 1
-    if plan.weight_precision:
-        found[DTYPE] = _DTYPES[plan.weight_precision]
     if staged and plan.microbatches and STAGE_BATCH in found:
         found[TABLE.batch.micro.key(settings)] = str(int(found[STAGE_BATCH]) * plan.microbatches)
     if str(settings.get(GLOBAL_BATCH, -1)) == "-1" and (plan.microbatches == 1 or staged):
@@ -107,15 +103,18 @@ def with_batch(plan: Plan, settings: Settings, wanted: Mapping[str, str]) -> dic
     return in_earlier_names(plan, in_tokens(plan, found, settings), settings)
 
 
+def literal(key: str, value: str) -> str:
+    """A value as TOML has it: a text in quotes."""
+    number = value.lstrip("-").isdecimal() and key != REMAT_OPTION
+    return value if number or value[:1] == "[" or value in ("true", "false") else f'"{value}"'
+
+
 def toml_lines(settings: Mapping[str, str]) -> str:
     """The settings as sections of TOML to paste over those of the configuration."""
     sections: dict[str, list[str]] = {}
     for key, value in settings.items():
         section, _, name = key.rpartition(".")
-        bare = value[:1] == "[" or (
-            (value.lstrip("-").isdecimal() or value in ("true", "false")) and key != REMAT_OPTION
-        )
-        sections.setdefault(section, []).append(f"{name} = {value}" if bare else f'{name} = "{value}"')
+        sections.setdefault(section, []).append(f"{name} = {literal(key, value)}")
     return "\n".join(line for section, lines in sections.items() for line in (f"[{section}]", *lines))
 
 

@@ -135,6 +135,4 @@ def _flag(key: str, value: str) -> str:
 def _statement(key: str, value: str) -> tuple[str, str]:
     if key == titan.REMAT:
         return _RECOMPUTATION, _CLASSES[value]
-    if value in ("true", "false"):
-        return key, value.capitalize()
-    return key, value if value[:1] == "[" or value.lstrip("-").isdecimal() else f'"{value}"'
+    return key, value.capitalize() if value in ("true", "false") else titan.literal(key, value)
