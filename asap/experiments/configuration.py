@@ -18,7 +18,7 @@ from asap.experiments.logs.record import read_log_record
 from asap.experiments.maxtext.launch import is_override
 from asap.experiments.maxtext.loading import is_told_by, model_name_of
 from asap.experiments.maxtext.reader import read_maxtext
-from asap.experiments.maxtext.settings import OVERRIDE, known_keys
+from asap.experiments.maxtext.settings import known_keys
 from asap.experiments.megatron.script import signs_among
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file, split_overrides
@@ -138,7 +138,7 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
     if path is None:
         maxtext, fields = split_overrides(overrides, is_override)
         if maxtext:
-            experiment = read_maxtext(Document(_BASE, {}, {}), _from_command_line(maxtext), experiment)
+            experiment = read_maxtext(Document(_BASE, {}, {}), maxtext, experiment)
         return apply_field_overrides(experiment, fields)
     if is_log(path):
         fields, rest = _fields_apart(overrides)
@@ -164,7 +164,7 @@ def _fields_apart(overrides: Iterable[str]) -> tuple[dict[str, str], list[str]]:
 def read_settings(document: Document, overrides: Sequence[str], experiment: Experiment) -> Experiment:
     """What a block of settings in a log says; raises like :func:`read_configuration`."""
     if document.values.keys() & _ONLY_MAXTEXT:
-        return read_maxtext(document, _from_command_line(overrides), experiment)
+        return read_maxtext(document, overrides, experiment)
     if signs_among(document.values) > 1 and not is_claimed(document.values):
         return read_table(spec("megatron"), document.values, document.path, overrides, experiment)
     return _read_document(document, overrides, experiment)
@@ -181,7 +181,7 @@ def _read_document(document: Document, overrides: Iterable[str], experiment: Exp
         return other
     maxtext, fields = split_overrides(overrides, is_override if _is_maxtext(document) else lambda _: False)
     if _is_maxtext(document):
-        experiment = read_maxtext(document, _from_command_line(maxtext), experiment)
+        experiment = read_maxtext(document, maxtext, experiment)
     elif any(key in document.values for key in _HUGGING_FACE):
         experiment = read_huggingface(document, experiment)
     else:
@@ -217,7 +217,3 @@ def _without(values: Mapping[str, Any], overridden: Collection[str], prefix: str
         for key, value in values.items()
         if f"{prefix}{key}" not in overridden
     }
-
-
-def _from_command_line(overrides: Iterable[str]) -> list[tuple[str, str]]:
-    return [(override, OVERRIDE) for override in overrides]

@@ -6,9 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from asap.core.errors import ConfigError
-from asap.core.numbers import parse_toml
 from asap.core.secrets import redacted
-from asap.core.text import plain
 from asap.experiments import primus, swift, yaml_script
 from asap.experiments.accelerate import program as accelerate
 from asap.experiments.accelerate import script as accelerate_script
@@ -24,7 +22,7 @@ from asap.experiments.megatron import script as megatron_script
 from asap.experiments.processes import (
     processes_of,
     with_devices,
-    with_exports,
+    with_environment,
     with_gpu_of_directives,
     with_note_on_unread,
 )
@@ -38,10 +36,10 @@ from asap.stacks.megatron.sections import dialect
 from asap.stacks.registry import OF_YAML, spec, specs
 from asap.stacks.spec import Spec
 
-_TOML, _GIN = ".toml", ".gin"
+_GIN = ".gin"
 
-_Reader = Callable[[list[str], Experiment], Experiment]
-"""Of the overrides that are the stack's own, and what is known besides."""
+_Reader = Callable[[list[str], Experiment], Experiment | None]
+"""Of the overrides that are the stack's own, and what is known besides; ``None`` where it is none of the stack's."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class _Row:
     """
 
     find: Callable[[str, Path], Start | None]
-    read: Callable[[Start, list[str], Experiment], Experiment]
+    read: Callable[[Start, list[str], Experiment], Experiment | None]
     is_setting: Callable[[str], bool]
     takes: Callable[[str], bool] | None = None
 
@@ -76,20 +74,11 @@ _SCRIPTS: tuple[_Row, ...] = (
 
 
 def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
-    """``experiment`` with a script or a TOML file of another stack; ``None`` if it is none of theirs.
+    """``experiment`` with a script of another stack; ``None`` if it is none of theirs.
 
     Raises:
         ConfigError: it is one that is not read (the hint says what to give), or malformed.
     """
-    if path.suffix == _TOML:
-        values = parse_toml(read_text(path), str(path))
-        refuse_mapping("configuration", values, path)
-        table = next(one for one in specs().values() if one.form == "toml")
-        if values.keys().isdisjoint(table.files.own):
-            sections = plain(", ".join(values), 80) or "nothing"
-            raise ConfigError(f"is not a {table.name} configuration: it has {sections}", where=str(path))
-        read = partial(tables.read_table, table, values, path)
-        return _read(read, partial(tables.is_setting, table, values), overrides, experiment)
     if is_script(path):
         text = script_text(path)
         if (found := read_script(text, path, overrides, experiment)) is None:
@@ -120,7 +109,7 @@ def read_script(text: str, path: Path, overrides: Iterable[str], experiment: Exp
         raise refused
     read = (_read_start(row, text, path, overrides, experiment, whole) for row in _SCRIPTS)
     found = found or next(filter(None, read), None)
-    return found and with_note_on_unread(text, path, with_exports(whole, found))
+    return found and with_note_on_unread(text, path, found)
 
 
 def _read_start(
@@ -130,36 +119,30 @@ def _read_start(
     given = with_given(text, overrides, lambda key: key in FIELDS or row.is_setting(key), whole)
     if (start := row.find(given.script, path)) is None:
         return None
-    read = _read(partial(row.read, start), row.takes or row.is_setting, given.rest, experiment)
+    if (read := _read(partial(row.read, start), row.takes or row.is_setting, given.rest, experiment)) is None:
+        return None
     known = start.command.text if start.runs and row is not _STARTED else ""
     command = {COMMAND: redacted(" ".join(known.split()))} if known else {}
-    return read.knowing(*given.note(path.name), *start.notes(), provenance=command)
+    return with_environment(start, read).knowing(*given.note(path.name), *start.notes(), provenance=command)
 
 
-def _find_started(text: str, path: Path) -> Start | None:
-    """What a script starts with a YAML, or with options alone, where that is of a stack."""
-    start = find_start(text, path, yaml_script.starts)
-    document, _ = (start and yaml_script.document_of(start)) or (None, False)
-    if document is None or not (trainer_file.is_training_file(document.values) or _reader_of(document)):
+def _read_started(start: Start, overrides: list[str], experiment: Experiment) -> Experiment | None:
+    """What a command starts with a YAML, or with options alone, where that is of a stack."""
+    if (started := yaml_script.document_of(start)) is None:
         return None
-    return start
-
-
-def _read_started(start: Start, overrides: list[str], experiment: Experiment) -> Experiment:
-    document, of_yaml = yaml_script.document_of(start) or (None, False)
-    assert document is not None
+    document, of_yaml = started
     experiment = with_devices(processes_of(start.command), experiment)
-    if trainer_file.is_training_file(document.values):
-        read = partial(trainer_file.read_trainer_file, document.values, of_yaml, document.path)
-        found = _read(read, is_argument, overrides, experiment)
-    else:
-        found = read_as_document(document, overrides, experiment)
-        assert found is not None
-    return found
+    if not trainer_file.is_training_file(document.values):
+        return read_as_document(document, overrides, experiment)
+    read = partial(trainer_file.read_trainer_file, document.values, of_yaml, document.path)
+    return _read(read, is_argument, overrides, experiment)
 
 
 _STARTED = _Row(
-    _find_started, _read_started, lambda key: is_argument(key) or table_script.is_setting(key), lambda _: True
+    _by(yaml_script.starts),
+    _read_started,
+    lambda key: is_argument(key) or table_script.is_setting(key),
+    lambda _: True,
 )
 
 
@@ -188,6 +171,9 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
     if (table := tables.stack_of_file(values, path, overrides)) is not None:
         return partial(_read_table, table, document), partial(tables.is_setting, table, values)
     refuse_mapping("configuration", values, path)
+    of_toml = next(one for one in specs().values() if one.form == "toml")
+    if path.suffix == ".toml" and not values.keys().isdisjoint(of_toml.files.own):
+        return partial(_read_table, of_toml, document), partial(tables.is_setting, of_toml, values)
     if primus.is_primus(values):
         return partial(primus.read_primus, values, path), partial(primus.is_setting, values)
     if accelerate.is_accelerate(values):
@@ -206,7 +192,7 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
 
 def _read(
     read: _Reader, is_setting: Callable[[str], bool], overrides: Iterable[str], experiment: Experiment
-) -> Experiment:
+) -> Experiment | None:
     """``experiment`` with what a reader takes and the fields that are said: the model before it, all after it."""
     theirs, ours = split_overrides(overrides, is_setting)
     model = {key: value for key, value in ours.items() if key.partition(".")[0] == "model"}
@@ -215,4 +201,4 @@ def _read(
     except ConfigError as error:
         error.of_stack = True
         raise
-    return apply_field_overrides(found, ours)
+    return found and apply_field_overrides(found, ours)

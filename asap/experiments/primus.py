@@ -14,7 +14,6 @@ from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.huggingface_model import read_named_model
 from asap.experiments.maxtext.launch import is_override
 from asap.experiments.maxtext.reader import read_maxtext
-from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.tables import reader as tables
 from asap.stacks.registry import FOLDER, merged, spec
 from asap.stacks.stack_settings import dotted
@@ -83,7 +82,7 @@ def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str],
     experiment = experiment.knowing(_ALONE)
     if framework == _MAXTEXT:
         document = Document(path, {"model_name": preset.replace("deepseek-v", "deepseek"), **said}, {})
-        found = read_maxtext(document, [(text, OVERRIDE) for text in overrides], experiment)
+        found = read_maxtext(document, overrides, experiment)
     else:
         known, notes = read_named_model(preset)
         experiment = experiment if experiment.model else experiment.model_copy(update={"model": known})

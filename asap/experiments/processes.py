@@ -6,6 +6,7 @@ from pathlib import Path
 
 from asap.core.errors import ConfigError
 from asap.core.numbers import digits
+from asap.core.secrets import redacted
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.shell import (
@@ -16,7 +17,6 @@ from asap.experiments.shell import (
     gpu_of_directives,
     has_substitution,
     options,
-    read_commands,
     unread_line,
     words,
 )
@@ -24,8 +24,6 @@ from asap.flags.environment import is_performance_variable
 from asap.hardware import find_chip
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])(?:torchrun|accelerate|deepspeed|mpirun|mpiexec)\s|torch\.distributed\.|srun\s")
-_AROUND = re.compile(r"(?:^|[\s/])(?:docker|podman|apptainer|singularity|xpk)\s")
-"""What hands variables to the command in it, besides launchers."""
 _EXPORTED = re.compile(r"[=,](?=[A-Za-z_]\w*=)", re.ASCII)
 _DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed\s")
 _FACTORY = re.compile(r"\bllamafactory-cli\s")
@@ -164,23 +162,23 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 """It says which devices there are."""
 
 
-def with_exports(text: str, experiment: Experiment) -> Experiment:
-    """``experiment`` with the variables that change performance and are exported in a script, or said to a launcher:
-    ``NCCL_ALGO=Ring torchrun …``, ``mpirun -x NCCL_ALGO=Ring …``, ``docker run … bash -c "export …"``. What is on
-    record already stays."""
-    exported, handed = dict[str, str](), dict[str, str]()
-    for command in read_commands(text):
-        exported = command.scope.environment()
-        launches = starts_launcher(command.text) or _AROUND.search(command.text)
-        if command.certain and not command.assigns and launches:
-            within = [inner.scope.environment() for inner in commands_within(command)]
-            handed = _assigned(words(command.text)) | handed | (within[-1] if within else {})
-    found = {
-        name: value
-        for name, value in (exported | handed).items()
-        if is_performance_variable(name) and name != _VISIBLE and not has_substitution(value)
+def with_environment(start: Start, experiment: Experiment) -> Experiment:
+    """``experiment`` with the variables that change performance and that the command of a script finds, without words
+    that only a run can tell: exported, on its line, or said to what is around it (``mpirun -x NCCL_ALGO=Ring …``). What
+    is on record already stays."""
+    said = start.environment | _assigned(words(start.outer.text))
+    for inner in commands_within(start.outer):  # docker run … bash -c "export …"
+        said |= inner.scope.environment()
+    closed = {
+        name: " ".join(word for word in value.split() if not has_substitution(word)) for name, value in said.items()
     }
-    return experiment.model_copy(update={"environment": found | experiment.environment})
+    found = {
+        name: redacted(value)
+        for name, value in closed.items()
+        if value and is_performance_variable(name) and name != _VISIBLE
+    }
+    sources = {f"environment.{name}": f"{start.path.name}:{start.outer.line}" for name in found}
+    return experiment.knowing(environment=found | experiment.environment, provenance=sources)
 
 
 def _assigned(words: Sequence[str]) -> dict[str, str]:

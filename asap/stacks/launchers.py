@@ -33,7 +33,6 @@ Stack = Literal[
 
 _STACKS: dict[str, Stack] = {
     "megatron-lm": "megatron",
-    "torchtitan": "torchtitan",
     "accelerate ddp": "accelerate",
     "pytorch": "settings",
 }

@@ -75,7 +75,7 @@ def to_settings(
             wanted |= {word.key(said): one.on if on else one.off for word in one.keys}
     wanted |= beside_mesh(spec, plan, said) | _batch(spec, plan, said, global_batch, sequence)
     if written:
-        wanted = written(said, _asked(plan, global_batch, layers), wanted)
+        wanted = written(said, plan, wanted, each=micro_batch(plan, global_batch), layers=layers)
     wanted |= needed(spec.rules, facts_of(plan, global_batch, layout_of(spec, said)), said)
     changed = {key: value for key, value in wanted.items() if str(said.get(key)).casefold() != value.casefold()}
     for key in changed:
@@ -141,23 +141,10 @@ def _check(spec: Spec, plan: Plan, said: Settings, global_batch: int | None) -> 
     if left:
         together = "; ".join(" and ".join(sorted(one.what, reverse=True)) + " together" for one in spec.offload)
         raise PlanError(f"{spec.name} offloads {together or 'nothing'}")
-    by_code = refuses(said, _asked(plan, global_batch)) if (refuses := hook(spec, "refusals")) else ()
+    by_code = refuses(said, plan) if (refuses := hook(spec, "refusals")) else ()
     facts = facts_of(plan, global_batch, layout_of(spec, said))
     for reason in (*refusals(spec.rules, facts, said), *by_code):
         raise PlanError(f"{spec.name} refuses it: {reason}")
-
-
-def _asked(plan: Plan, global_batch: int | None, layers: int | None = None) -> dict[str, object]:
-    """A plan for the stack's own code: its degrees by axis, and what else it decides."""
-    return {
-        "plan": plan,
-        "layers": layers,
-        **{axis: plan.degree(axis) for axis in AXES},
-        "microbatches": plan.microbatches,
-        "offload": plan.offload,
-        "each": micro_batch(plan, global_batch),
-        "remat": plan.remat.value if plan.remat else None,
-    }
 
 
 def _degrees(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:
@@ -243,7 +230,7 @@ def beside_mesh(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:
     found: dict[str, str] = {}
     wanted = {name: value for name in _BESIDE_MESH if (value := getattr(plan, name)) is not None}
     for name, value in wanted.items():
-        if len(words := spec.workload.get(_BESIDE_MESH[name], ())) != 1:
+        if len(words := spec.workload.get(_BESIDE_MESH[name], ())) != 1 or not words[0].keys:
             raise PlanError(f"{spec.name} has no setting for {name}")
         key = words[0].key(said)
         chosen = next((text for text, meant in words[0].values.items() if meant == value), str(value))

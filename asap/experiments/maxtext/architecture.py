@@ -15,6 +15,7 @@ from asap.stacks.shapes import shapes_of
 from asap.stacks.stack_settings import StackSettings
 
 _ROW_KEYS = {field: words[-1].keys[0] for field, words in TABLE.model.shapes.items()}
+_ROW_KEYS |= dict.fromkeys(("parallel_block", "qk_norm"), "decoder_block")
 _SHAPES = ("base_num_decoder_layers", "base_emb_dim", "base_mlp_dim", "base_num_query_heads", "global_parameter_scale")
 
 

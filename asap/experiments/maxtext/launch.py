@@ -6,21 +6,19 @@ say the hardware.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
 from asap.core.errors import UnreadError
-from asap.core.secrets import redacted
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, find_named, missing
 from asap.experiments.launch.job import with_slices
 from asap.experiments.maxtext.reader import read_maxtext
-from asap.experiments.maxtext.settings import OVERRIDE, TABLE, known_keys
+from asap.experiments.maxtext.settings import TABLE, known_keys
 from asap.experiments.record_file import FIELDS
 from asap.experiments.shell import Command, Start, environment_of, has_substitution, options, starts_in, words
-from asap.flags.environment import is_performance_variable
 from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
 
 _TRAINS = re.compile(TABLE.command.program if TABLE.command else "")
@@ -49,8 +47,6 @@ class Launch:
     slices: int | None = None
     unknown: tuple[str, ...] = ()
     """Keys whose value is not said."""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables that hold flags of a compiler or runtime, or are one."""
 
 
 def is_override(key: str) -> bool:
@@ -74,8 +70,8 @@ def _launch_of(outer: Command, command: Command) -> Launch:
     start = _program(said) or 0
     arguments = [*takewhile(lambda word: not set(word) <= _SHELL_OPERATORS, said[start + 1 :])]
     config = next((word for word in arguments if word.endswith((".yml", ".yaml")) and "=" not in word), None)
-    environment = {name: _closed(value) for name, value in environment_of(command).items()}
-    own = ((name[2:].lower(), value) for name, value in environment.items() if name.startswith("M_") and name.isupper())
+    said_before = environment_of(command).items()
+    own = ((name[2:].lower(), value) for name, value in said_before if name.startswith("M_") and name.isupper())
     on_the_line = {word.partition("=")[0]: word for word in arguments if _OVERRIDE.match(word)}
     given = on_the_line | {key: f"{key}={value}" for key, value in own} | on_the_line  # M_ICI_FSDP_PARALLELISM
     variables = (_VARIABLE.match(word) for word in arguments)
@@ -89,17 +85,12 @@ def _launch_of(outer: Command, command: Command) -> Launch:
         hardware=next((around[key] for key in _HARDWARE if not has_substitution(around.get(key, "$"))), None),
         slices=int(slices) if re.fullmatch(r"[1-9]\d{0,4}", slices, re.ASCII) else None,
         unknown=(*(key for key, word in given.items() if has_substitution(word)), *open_),
-        environment={name: value for name, value in environment.items() if value and is_performance_variable(name)},
     )
 
 
 def _program(said: list[str]) -> int | None:
     """Which of its words is MaxText's program."""
     return next((i for i, word in enumerate(said) if len(word) <= _LONGEST_COMMAND and _TRAINS.search(word)), None)
-
-
-def _closed(value: str) -> str:
-    return " ".join(word for word in value.split() if not has_substitution(word))
 
 
 def read_maxtext_script(start: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
@@ -115,20 +106,18 @@ def read_maxtext_script(start: Start, overrides: Iterable[str], experiment: Expe
         reason = f"sets {', '.join(unsaid)} by a variable whose value is not said"
         raise UnreadError(reason, where=f"{path}:{launch.line}", hint=f"add {' '.join(f'{key}=…' for key in unsaid)}")
     origin = f"{path.name}:{launch.line}"
-    said = [*((text, origin) for text in launch.overrides), *((text, OVERRIDE) for text in overrides)]
+    said = [(text, origin) for text in launch.overrides]
     experiment = with_slices(launch.hardware, launch.slices, experiment, origin)
-    experiment = read_maxtext(_configuration(launch, path), said, experiment)
-    environment = {name: redacted(value) for name, value in launch.environment.items()} | experiment.environment
-    sources = {f"environment.{name}": origin for name in launch.environment}
+    experiment = read_maxtext(_configuration(launch, start), overrides, experiment, said)
     notes = (f"set by a variable whose value is not said: {', '.join(unknown)}",) if unknown else ()
-    return experiment.knowing(*notes, environment=environment, provenance=sources)
+    return experiment.knowing(*notes)
 
 
-def _configuration(launch: Launch, path: Path) -> Document:
-    """The file that MaxText is started with, from the folder of the script or one above it."""
-    if launch.config is not None and (found := find_named(launch.config, path)) is not None:
+def _configuration(launch: Launch, start: Start) -> Document:
+    """The file that MaxText is started with: written by the script, or from its folder or one above it."""
+    if launch.config is not None and (found := find_named(launch.config, start.path, start.files)) is not None:
         return found.document()
     if launch.config is None or Path(launch.config).name == _BASE.name:
         return Document(_BASE, {}, {})
     hint = "give the configuration itself, with the overrides of the script"
-    raise missing("starts MaxText with", launch.config, path, hint)
+    raise missing("starts MaxText with", launch.config, start.path, hint)

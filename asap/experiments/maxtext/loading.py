@@ -37,12 +37,13 @@ _INSTRUCT = "-Instruct"
 _NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
 
 
-def load_settings(document: Document, overrides: Iterable[tuple[str, str]] = ()) -> MaxTextSettings:
+def load_settings(document: Document, overrides: Iterable[str], said: Iterable[tuple[str, str]]) -> MaxTextSettings:
     """Settings of a MaxText configuration with ``key=value`` overrides on top.
 
     Args:
         document: the file that MaxText is started with.
-        overrides: ``key=value`` and where it was said; of two origins the later wins.
+        overrides: ``key=value`` of the user, which win.
+        said: the same of a script, and where it was said.
 
     Raises:
         ConfigError: a key that is almost one of MaxText's (in the hint) in another file than a base.yml, any unknown
@@ -54,18 +55,18 @@ def load_settings(document: Document, overrides: Iterable[tuple[str, str]] = ())
     _lay(settings, _file_settings(document, _DEEPEST_BASE))
     if document.path.parent.name == "models" and not {"model_name", _BASE} & document.values.keys():
         settings["model_name"] = Setting(document.path.stem, document.path.name, SettingLayer.FILE)
-    said = _overrides(overrides, settings)
-    named = {**settings, **said}["model_name"].value
+    over = _overrides([*said, *((text, OVERRIDE) for text in overrides)], settings)
+    named = {**settings, **over}["model_name"].value
     path = find_model_file(document.path, model_name_of(named)) if document.values else None
     overruled: tuple[str, ...] = ()
     if path is not None:
-        model = _model_settings(path, {**settings, **said}, said)
+        model = _model_settings(path, {**settings, **over}, over)
         said_by_file = {key for key, one in settings.items() if one.layer is SettingLayer.FILE and key != RULES}
         both = (key for key in model if key in said_by_file and path != document.path.absolute())
         differs = (key for key in both if settings[key].value != model[key].value)
         overruled = tuple(f"{settings[key].origin}: {key}" for key in differs)
         _lay(settings, model)
-    _lay(settings, said)
+    _lay(settings, over)
     if path is None and str(named) in MODEL_ROLES:
         settings = {key: setting for key, setting in settings.items() if key not in (RULES, MESH_AXES)}
     return MaxTextSettings(settings, overruled)

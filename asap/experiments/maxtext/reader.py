@@ -37,20 +37,23 @@ _BATCH, _ACCUMULATION = TABLE.batch.micro.keys[0], "gradient_accumulation_steps"
 _DEGREES = {axis_key(network, name): -1 for network, name in FILLED_BY_DEFAULT.items()}
 
 
-def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], experiment: Experiment) -> Experiment:
+def read_maxtext(
+    document: Document, overrides: Iterable[str], experiment: Experiment, said: Iterable[tuple[str, str]] = ()
+) -> Experiment:
     """``experiment`` with what the configuration says; its hardware, if it names any, wins over the file's.
 
     Args:
         document: the file that MaxText is started with; without values where there is none.
-        overrides: ``key=value``, and where each was said.
+        overrides: ``key=value`` of the user.
         experiment: what is known besides.
+        said: ``key=value`` of a script, and where each was said.
 
     Raises:
         ConfigError: an unknown key, a value of the wrong kind, settings that contradict each other, or another task
             than training.
         UsageError: an override that is not ``key=value``.
     """
-    settings = load_settings(document, overrides)
+    settings = load_settings(document, overrides, said)
     refuse_unmodelled(settings)
     model, provenance, notes = architecture_of(settings)
     hardware, of_hardware = _hardware(settings, experiment.hardware)
@@ -63,10 +66,10 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
     devices = hardware.devices or (plan.devices if plan else None)
     in_pipeline = pipelined if plan and plan.degree("stage") > 1 and pipelined != model.layers else None
     batch, of_batch = _global_batch(settings, document, devices)
-    said = {key: settings[key] for key in settings if settings.where(key) != DEFAULT}
+    known = {key: settings[key] for key in settings if settings.where(key) != DEFAULT}
     flags = settings.text("compile_xla_flags")
     return experiment.knowing(
-        *notes, *of_hardware, *(of_plan if plan else ()), *of_batch, *table_notes(TABLE, said, None),
+        *notes, *of_hardware, *(of_plan if plan else ()), *of_batch, *table_notes(TABLE, known, None),
         first=() if plan else of_plan,
         model=model, hardware=hardware, plan=plan,
         workload=_workload(settings, document, model, batch, in_pipeline),
@@ -78,7 +81,7 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
 
 def _sources(settings: MaxTextSettings, document: Document, devices: int | None) -> dict[str, str]:
     """Where what is no field of the model was said."""
-    words = {f"workload.{field}": word_keys(*said) for field, said in TABLE.workload.items()}
+    words = {f"workload.{field}": names for field, said in TABLE.workload.items() if (names := word_keys(*said))}
     keys = {path: next(filter(settings.text, names), names[0]) for path, names in words.items()}
     keys |= {"plan.remat": "remat_policy", "plan.microbatches": _ACCUMULATION}
     keys |= {
@@ -184,25 +187,15 @@ def _workload(
     # dense_matmul (layers/moe.py): without a factor every expert computes every token
     said = settings.number("capacity_factor") or 0.0
     capacity = said if said > 0 else model.experts / max(model.experts_per_token, 1)
-    in_rings = _is_split(settings, "context")
     found |= {
         "sequence_length": settings.positive("max_target_length"),
         "global_batch": batch,
         "framework": TABLE.framework,
         "pipelined_layers": pipelined,
-        "zero_stage": 1 if settings.flag("shard_optimizer_over_data") else None,
-        "context_parallel": settings.text(_STRATEGY) if in_rings else None,
+        "zero_stage": found["zero_stage"] or None,
         "capacity_factor": capacity if model.is_moe and not settings.flag("sparse_matmul") else None,
-        "sequence_parallel": _is_split(settings, "tensor_sequence") or None,
     }
     return validated(Workload, found, str(document.path))
-
-
-_STRATEGY = "context_parallel_strategy"
-
-
-def _is_split(settings: MaxTextSettings, axis: str) -> bool:
-    return any((settings.whole(axis_key(network, axis)) or 1) != 1 for network in PER)
 
 
 def _hyperparameters(settings: MaxTextSettings, in_yaml: bool) -> dict[str, Any]:

@@ -153,14 +153,14 @@ class Walk:
         if found := _DIRECTIVE.fullmatch(self._text(node)):
             written = f"sbatch {found[1]}"
             self._variables.set(slurm_variables(written.split(), self._variables.values))
-            self._add(Command(self._expanded(written), written, self._line(node), True, self._variables.scope()))
+            self._add(self._expanded(written), written, self._line(node), True)
 
     def _simple(self, node: Node, certain: bool, end: int | None = None, document: str = "") -> _Outcome:
         written = self._script.written(node, end).strip()
         written = written if len(written) <= LONGEST else ""
         for printed in _PRINTS.finditer(written):
             line = self._line(node) + written.count("\n", 0, printed.start())
-            self._add(Command(printed[0], printed[0], line, False, self._variables.scope()))
+            self._add(printed[0], printed[0], line, False)
         written = _PRINTS.sub("", written)
         said = self._words(node)
         if not said:
@@ -169,7 +169,7 @@ class Walk:
         name = said[0]
         if name in _SILENT:
             if ">" in written:
-                self._add(Command(self._expanded(written), written, line, certain, variables.scope()))
+                self._add(self._expanded(written), written, line, certain)
             return _Ran.RAN
         if default := _DEFAULT.fullmatch(written):
             if not variables.values.get(default[1], ""):
@@ -182,24 +182,19 @@ class Walk:
         if name in ("read", "mapfile", "readarray"):
             variables.set(dict.fromkeys(filter(str.isidentifier, said[1:])))
         if name == EVALUATED:
-            self._add(Command(name, self._expanded(written), line, certain, variables.scope()))
+            self._add(name, self._expanded(written), line, certain)
             return _Ran.RAN
         if name == "sbatch":
             variables.set(slurm_variables(said, variables.values))
         assigned = [word for word in said[1:] if not word.startswith("-")] if name in _DECLARING else said
         found = [_ASSIGNMENT.fullmatch(word) for word in assigned]
         if name not in _DECLARING and not all(found):
-            self._add(
-                Command(
-                    self._expanded(written), written, line, certain, variables.scope(),
-                    document=self._expanded(document),
-                )
-            )  # fmt: skip
+            self._add(self._expanded(written), written, line, certain, document=self._expanded(document))
             return _Ran.RAN
         expanded = self._expanded(written)
         for word, assignment in zip(assigned, found, strict=True):
             self._assign(name, word, assignment, certain)
-        self._add(Command(expanded, written, line, certain, variables.scope(), assigns=True))
+        self._add(expanded, written, line, certain, assigns=True)
         return True
 
     def _words(self, node: Node) -> list[str]:
@@ -238,9 +233,11 @@ class Walk:
         self._functions[said[0]] = body
         return outcome
 
-    def _add(self, command: Command) -> None:
-        self._variables.spend(len(command.text))
-        self.commands.append(command)
+    def _add(
+        self, text: str, written: str, line: int, certain: bool, assigns: bool = False, document: str = ""
+    ) -> None:
+        self._variables.spend(len(text))
+        self.commands.append(Command(text, written, line, certain, self._variables.scope(), assigns, document))
 
     def _expanded(self, text: str) -> str:
         return expand(text, self._variables.values)

@@ -12,7 +12,7 @@ from typing import Any
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree
-from asap.plans.plan import Plan
+from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import axis_degree, field_of, layout_of
 from asap.stacks.registry import spec
 from asap.stacks.spec import Spec
@@ -84,11 +84,6 @@ def workload(settings: Settings) -> dict[str, object]:
     }
 
 
-def of_plan(_: Settings, plan: Plan | None, *__: object) -> dict[str, object]:
-    """How processes that share a sequence exchange keys and values."""
-    return {"context_parallel": "ring" if plan and plan.degree("seq") > 1 else None}
-
-
 def open_batch(settings: Settings, plan: Plan | None) -> tuple[str, ...]:
     """What to add where the batch is not known."""
     return asked_for_batch({_ACCUMULATION: 1, **settings}, _MICRO_BATCH, _ACCUMULATION) if plan else ()
@@ -120,19 +115,19 @@ def counted(settings: Settings, devices: int | None) -> dict[str, object]:
     return said
 
 
-def refusals(settings: Settings, wanted: Mapping[str, Any]) -> Iterator[str]:
+def refusals(settings: Settings, plan: Plan) -> Iterator[str]:
     """Why it does not run a plan beside its settings."""
     first = is_fsdp(settings) and not _has_sizes(settings)
-    if first and wanted["replica"] > 1 < wanted["data"] != _of_machine(settings):
+    if first and plan.degree("replica") > 1 < plan.degree("data") != _of_machine(settings):
         yield "version 1 of FSDP replicates over machines alone, and fsdp_version: 2 has sizes for it"
 
 
-def written(settings: Settings, wanted: Mapping[str, Any], changed: Mapping[str, str]) -> dict[str, str]:
+def written(settings: Settings, plan: Plan, changed: Mapping[str, str], **_: object) -> dict[str, str]:
     """What is written: FSDP as a whole where there is none, a strategy of version 1 instead of sizes, and recomputation
     by one switch, as the Trainer refuses two."""
     found = dict(changed)
-    data, replica = wanted["data"], wanted["replica"]
-    sharded = data > 1 or wanted["seq"] > 1
+    data, replica = plan.degree("data"), plan.degree("replica")
+    sharded = data > 1 or plan.degree("seq") > 1
     sizes = {_size_key(settings, axis) for axis in ("replica", "data", "seq", "model")}
     if sharded and not is_fsdp(settings):
         found = {KIND: "FSDP", **_NEW, **{key: value for key, value in found.items() if key != KIND}}
@@ -141,7 +136,7 @@ def written(settings: Settings, wanted: Mapping[str, Any], changed: Mapping[str,
         found |= _of_first(settings, replica, data) if sharded else {}
     if found.get(_RECOMPUTES) == "true" and not is_fsdp({**settings, **found}):
         found[_RECOMPUTE] = found.pop(_RECOMPUTES)
-    if wanted["remat"] == "none" and settings.get(_RECOMPUTE) is None:
+    if plan.remat is Remat.NONE and settings.get(_RECOMPUTE) is None:
         found[_RECOMPUTE] = "false"
     return found
 

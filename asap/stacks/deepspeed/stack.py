@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree
-from asap.plans.plan import Offload, Plan, Remat
+from asap.plans.plan import Offload, Plan
 from asap.stacks.accelerate.stack import KIND
 from asap.stacks.accelerate.stack import lines_to_paste as yaml_and_options
 from asap.stacks.reading import is_on
@@ -124,35 +124,35 @@ def counted(settings: Settings, devices: int | None) -> dict[str, object]:
     return said
 
 
-def refusals(settings: Settings, wanted: Mapping[str, Any]) -> Iterator[str]:
+def refusals(settings: Settings, plan: Plan) -> Iterator[str]:
     """Why it does not run a plan beside its settings."""
-    data, replica, tensor = wanted["data"], wanted["replica"], wanted["model"]
+    data, replica, tensor = (plan.degree(axis) for axis in ("data", "replica", "model"))
     if data > 1 < replica and GROUP not in settings and is_run_by_trainer(settings):
         reason = f"Hugging Face's libraries load weights under deepspeed.zero.Init, which {GROUP} refuses"
         yield f"{reason}; data parallelism with one axis goes: data alone (stage 3) or replica alone"
     stage = 3 if shards_parameters(data, replica, tensor, zero_stage(settings)) else 2
-    if "parameters" in wanted["offload"] and stage < 3:
+    if "parameters" in plan.offload and stage < 3:
         yield f"it offloads parameters under ZeRO stage 3 only, not {min(stage, zero_stage(settings))}"
 
 
-def written(settings: Settings, wanted: Mapping[str, Any], changed: Mapping[str, str]) -> dict[str, str]:
+def written(
+    settings: Settings, plan: Plan, changed: Mapping[str, str], each: int | None, **_: object
+) -> dict[str, str]:
     """What is written: the stage with its groups, and as arguments what the configuration leaves to the launcher."""
     found, present = dict(changed), zero_stage(settings)
-    data, replica = wanted["data"], wanted["replica"]
-    stage = 3 if shards_parameters(data, replica, wanted["model"], present) else min(present, 2)
-    found |= {STAGE: str(stage), GROUP: str(data * wanted["seq"] if stage == 3 and replica > 1 else -1)}
+    data, replica = plan.degree("data"), plan.degree("replica")
+    stage = 3 if shards_parameters(data, replica, plan.degree("model"), present) else min(present, 2)
+    found |= {STAGE: str(stage), GROUP: str(data * plan.degree("seq") if stage == 3 and replica > 1 else -1)}
     for what, key in OFFLOAD.items():
         if stage < _OFFLOADED_FROM[what]:
             found.pop(key, None)
-    of_trainer, each, parts = is_run_by_trainer(settings), wanted["each"], wanted["microbatches"]
     found = {key: value for key, value in found.items() if not key.endswith("gradient_checkpointing")}
-    if of_trainer:
+    if is_run_by_trainer(settings):
         batch = {key for key in (MICRO_BATCH, ACCUMULATION, BATCH) if settings.get(key) in (None, AUTO)}
         found = {key: value for key, value in found.items() if key not in batch}
-        sizes = {TRAINER_MICRO_BATCH: each, TRAINER_ACCUMULATION: parts} if each else {}
+        sizes = {TRAINER_MICRO_BATCH: each, TRAINER_ACCUMULATION: plan.microbatches} if each else {}
         found |= {argument_key(settings, name): str(size) for name, size in sizes.items()}
-    remat = Remat(wanted["remat"]) if wanted["remat"] else None
-    found |= {key: str(value).lower() for key, value in recomputation(remat, settings).items()}
+    found |= {key: str(value).lower() for key, value in recomputation(plan.remat, settings).items()}
     usual = {STAGE: "0", GROUP: "-1", ACCUMULATION: "1", argument_key(settings, ACCUMULATION): "1"}
     left = {key for key, value in found.items() if settings.get(key) is None and usual.get(key) == value}
     left |= {key for key in found if settings.get(key) == AUTO} | ({GROUP} if stage < 3 else set())

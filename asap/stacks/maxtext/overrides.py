@@ -29,9 +29,6 @@ _WRITTEN = frozenset(
     ]
 )  # fmt: skip
 
-_DEFAULTS: dict[str, object] = {"remat_policy": "full", "gradient_accumulation_steps": 1, "per_device_batch_size": 12.0}
-"""What MaxText's base.yml says where a configuration is silent."""
-
 
 def from_overrides(
     settings: Mapping[str, object], devices_per_slice: int | None = None, slices: int = 1, layers: int | None = None
@@ -146,7 +143,7 @@ def _needed(
     overrides: dict[str, str], current: Mapping[str, object], plan: Plan, global_batch: int | None, layers: int | None
 ) -> dict[str, str]:
     """Overrides without those that the plan, read back, does not miss."""
-    settings = _DEFAULTS | dict(current)
+    settings = {**_TABLE.defaults, **current}
     plan = plan.model_copy(update={"remat": as_written(plan.remat, current)})
     devices, slices = plan.ici.devices, plan.dcn.devices
 

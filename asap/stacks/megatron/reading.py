@@ -13,10 +13,8 @@ from asap.stacks.megatron.architecture import fields_of
 from asap.stacks.megatron.degrees import (
     EXPERT,
     EXPERT_TENSOR,
-    INSTANCES,
     TENSOR,
     experts_over,
-    layout,
 )
 from asap.stacks.megatron.releases import of_forks
 from asap.stacks.megatron.stages import (
@@ -74,9 +72,6 @@ def of_plan(
 
 def notes_on(settings: StackSettings, plan: Plan | None, layers: int | None) -> Iterator[str]:
     """What of the arguments the plan says otherwise, or no prediction uses."""
-    if str(settings.get(INSTANCES, 1)) != "1" and layout(settings) == "replica":
-        likely = "more HBM and a shorter step"
-        yield f"the prediction does not use {INSTANCES}={plain(settings[INSTANCES], 40)} (likely {likely})"
     if plan is None:
         return
     tensor, experts = settings.count(TENSOR) or 1, settings.count(EXPERT) or 1
@@ -90,8 +85,6 @@ def notes_on(settings: StackSettings, plan: Plan | None, layers: int | None) -> 
         yield f"{EXPERT_TENSOR}={split}: {experts} x {split} devices are taken as {taken} x {tensor}"
     if layers is None and plan.remat is Remat.FULL and settings.text("recompute_method") == "block":
         yield "recompute_method block: all layers are taken as recomputed, as their number is not known"
-    if "a2a+p2p" in settings.words("cp_comm_type"):
-        yield "cp_comm_type a2a+p2p: taken as a ring over all devices that share a sequence"
     unknown = [plain(module, 40) for module in words_of(settings.get("recompute_modules")) if module not in MODULES]
     if unknown and settings.text(GRANULARITY) == "selective":
         taken = plan.remat.value if plan.remat else "unknown"

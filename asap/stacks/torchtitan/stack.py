@@ -48,11 +48,12 @@ def prepared(settings: Settings, _: int | None = None) -> dict[str, object]:
     return found
 
 
-def written(settings: Settings, asked: Mapping[str, Any], wanted: Mapping[str, str]) -> dict[str, str]:
+def written(
+    settings: Settings, plan: Plan, wanted: Mapping[str, str], layers: int | None, **_: object
+) -> dict[str, str]:
     """Settings of a plan with those of experts, stages and batches, and what they need beside them."""
-    plan = asked["plan"]
     others = {key: value for key, value in wanted.items() if key != titan.EXPERT}
-    found = {**others, **titan.expert_degrees(plan, settings), **stage_settings(plan, settings, asked["layers"])}
+    found = {**others, **titan.expert_degrees(plan, settings), **stage_settings(plan, settings, layers)}
     return titan.with_batch(plan, settings, found)
 
 
@@ -65,9 +66,8 @@ def of_plan(settings: Settings, plan: Plan | None, model: Architecture | None, *
     """Fields of the workload that hang on the plan: what is sharded, and over which axes experts lie."""
     sharded = plan is not None and plan.degree("data") * plan.degree("expert") > 1
     split = plan is not None and plan.degree("model") > 1
-    rings = {} if plan and plan.degree("seq") > 1 else {"context_parallel": None}
     overlaps = any(is_on(settings, f"{section}.{_OVERLAPS}") for section in ("parallelism", "experimental"))
-    return rings | {
+    return {
         "zero_stage": 3 if sharded else None,
         "sequence_parallel": split,
         "overlaps_tensor": overlaps and field_of(titan.TABLE, "compiled", settings) if split else None,
@@ -85,8 +85,6 @@ def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[s
         yield _UNKNOWN
     if own := own_settings(settings, of_shapes=False):
         yield f"not read, as no torchtitan has it: {own}"
-    if plan is not None and plan.remat is None:
-        yield f"what is recomputed is unknown: a memory budget decides it ({titan.REMAT})"
     over = titan.experts_over(settings) if plan else ()
     if plan is not None and (folded := tuple(axis for axis in over if plan.degree(axis) > 1)):
         yield f"experts lie over {settings[titan.EXPERT]} devices, here {Degrees.of(plan, folded).expert_axes}"

@@ -23,11 +23,7 @@ TRAINER_MICRO_BATCH, TRAINER_ACCUMULATION = "per_device_train_batch_size", "grad
 RECOMPUTE = "gradient_checkpointing"
 KEEP = "disable_gradient_checkpointing"
 """What LLaMA-Factory has instead (``src/llamafactory/model/model_utils/checkpointing.py``)."""
-_OF_AXOLOTL = {
-    TRAINER_MICRO_BATCH: "micro_batch_size",
-    "tensor_parallel.autotp_size": "tensor_parallel_size",
-    "sequence_parallel_size": "context_parallel_size",
-}
+_OF_AXOLOTL = {theirs: own for own, theirs in spec("axolotl").renamed.items()}
 """What Axolotl calls otherwise, whose YAML fills DeepSpeed's configuration."""
 _OFFLOAD = "activation_offloading"
 """Axolotl's, which goes with recomputation alone."""
