@@ -192,7 +192,6 @@ def _workload(
         "global_batch": batch,
         "framework": TABLE.framework,
         "pipelined_layers": pipelined,
-        "zero_stage": found["zero_stage"] or None,
         "capacity_factor": capacity if model.is_moe and not settings.flag("sparse_matmul") else None,
     }
     return validated(Workload, found, str(document.path))
