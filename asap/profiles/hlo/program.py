@@ -123,7 +123,9 @@ def instructions_of(
     wanted: Iterable[tuple[int, str]], planes: Sequence[Plane]
 ) -> "Iterator[tuple[tuple[int, str], Instruction, Computation, CompiledProgram]]":
     """Those of the wanted numbers of a program and names of an instruction that the programs of a file hold."""
-    programs = {number: CompiledProgram(proto) for number, proto in dict(reversed([*protos_of(planes)])).items()}
+    wanted = [*wanted]
+    numbers = {number for number, _ in wanted}
+    programs = {each: CompiledProgram(proto) for each, proto in reversed([*protos_of(planes)]) if each in numbers}
     for number, name in wanted:
         if (program := programs.get(number)) and (found := program.find(name)):
             yield (number, name), *found, program

@@ -5,7 +5,8 @@ Field numbers are those of ``xplane.proto`` (openxla/xla, third_party/tsl/tsl/pr
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -23,7 +24,6 @@ from asap.profiles.xplane.columns import (
     Nested,
     contents,
     decode,
-    distinct,
     first_integers,
     headers,
 )
@@ -93,7 +93,7 @@ class Line:
     def __init__(self, plane: "Plane", data: Data, place: Place):
         self.plane, self._data, self._place = plane, data, place
         self.name, self.timestamp_ns, self.is_empty = "", 0, True
-        self._kinds: Integers | None = None
+        self._read: Events | None = None
         for number, _, value, inside in fields(data, place):
             if number == _LINE_NAME:
                 self.name = text(data, inside)
@@ -109,17 +109,20 @@ class Line:
         Raises:
             ProfileError: the file is damaged.
         """
-        found = distinct(self.events().metadata) if self._kinds is None else self._kinds
-        return bool(np.isin(found, kinds).any())
+        return bool(np.isin(self.events().metadata, kinds).any())
 
     def events(self, stats: Sequence[str] = ()) -> Events:
-        """Decode the events, with these of their integer and text statistics.
+        """Decode the events, with these of their integer and text statistics; without any, once.
 
         Raises:
             ProfileError: the file is damaged.
         """
+        if self._read is not None and not stats:
+            return self._read
         with self.plane.reading():
-            return self._events(stats)
+            events = self._events(stats)
+        self._read = replace(events, stats={})
+        return events
 
     def _events(self, stats: Sequence[str]) -> Events:
         """Decode them in pieces whose columns stay in the cache of the processor."""
@@ -140,7 +143,6 @@ class Line:
                 piece = {name: Column(known[first:last], value[first:last]) for name, (known, value) in columns.items()}
                 self._statistics(buffer, nested, numbers, piece)
             release(data, place)
-        self._kinds = distinct(metadata)
         return Events(self.timestamp_ns, metadata, offset, duration, columns)
 
     def _statistics(
@@ -241,9 +243,9 @@ class Plane:
             self._texts.append(found)
         return number
 
-    def reading(self) -> "_Refusing":
+    def reading(self) -> AbstractContextManager[None]:
         """A context in which damage becomes a :class:`ProfileError`."""
-        return _Refusing(self._path)
+        return _refusing(self._path)
 
     @cached_property
     def _stat_names(self) -> Mapping[int, str]:
@@ -291,18 +293,14 @@ class Plane:
         return self.text(key), value
 
 
-class _Refusing:
-    def __init__(self, path: Path):
-        self._path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if isinstance(error, OSError):
-            raise ProfileError(f"cannot be read: {error.strerror or error}", where=plain(self._path)) from error
-        if isinstance(error, (IndexError, KeyError, ValueError, OverflowError, RecursionError)):
-            raise ProfileError("is damaged or cut off", where=plain(self._path)) from error
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ProfileError(f"cannot be read: {error.strerror or error}", where=plain(path)) from error
+    except (IndexError, KeyError, ValueError, OverflowError, RecursionError) as error:
+        raise ProfileError("is damaged or cut off", where=plain(path)) from error
 
 
 def read_planes(path: Path, wanted: str = "") -> list[Plane]:
@@ -311,7 +309,7 @@ def read_planes(path: Path, wanted: str = "") -> list[Plane]:
     Raises:
         ProfileError: the file cannot be read or is not a sequence of planes.
     """
-    with _Refusing(path):
+    with _refusing(path):
         with path.open("rb") as file:
             data = mmap(file.fileno(), 0, access=ACCESS_READ)
         shared: Shared = {}
