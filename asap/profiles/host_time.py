@@ -49,7 +49,8 @@ def _activities() -> tuple[_Activity, ...]:
 
 def activity_of(name: str, length: int = 0) -> str | None:
     """What a call or span of the host does that lasts ``length`` nanoseconds; ``None`` where its name does not say."""
-    return next((activity.kind for activity in _named(name) if length >= activity.least_ns), None)
+    lasting = [activity for activity in _named(name) if length >= activity.least_ns]
+    return max(lasting, key=lambda activity: activity.least_ns).kind if lasting else None
 
 
 @lru_cache(maxsize=1 << 16)
@@ -77,8 +78,9 @@ def split(waits: Spans, activities: Activities, window: int) -> dict[str, float]
         window: its length, in nanoseconds.
     """
     begin, end = waits
+    after = _after_blocking(waits, activities.blocking)
     every = [moments for kind in activities.spans.values() for moments in kind]
-    moments = distinct(np.concatenate([begin, end, *every])) if len(begin) or every else _NONE
+    moments = distinct(np.concatenate([begin, end, *after, *every]))
     if window <= 0 or len(moments) < 2:
         return {}
     length = np.diff(moments)
@@ -92,7 +94,7 @@ def split(waits: Spans, activities: Activities, window: int) -> dict[str, float]
         counted = inside if kind == EVALUATION else inside & open_
         shares[kind] = float(length[counted].sum()) / window
         open_ &= ~inside
-    shares |= _rest(moments, length, open_, waits, activities, window)
+    shares |= _rest(moments, length, open_, after, activities, window)
     return {kind: share for kind, share in sorted(shares.items(), key=lambda each: -each[1]) if share > 0}
 
 
@@ -109,11 +111,10 @@ def before_first(activities: Activities, window: tuple[int, int]) -> str | None:
 
 
 def _rest(
-    moments: Integers, length: Integers, open_: np.ndarray, waits: Spans, activities: Activities, window: int
+    moments: Integers, length: Integers, open_: np.ndarray, after: Spans, activities: Activities, window: int
 ) -> dict[str, float]:
     """What follows a blocking call is its price, for the device ran dry; then launches, and Python between them."""
-    after = _covers(moments, *_after_blocking(waits, activities.blocking))
-    synchronised = open_ & after
+    synchronised = open_ & _covers(moments, *after)
     if SYNCHRONISATION in activities.spans:
         synchronised |= open_ & _covers(moments, *activities.spans[SYNCHRONISATION])
     open_ = open_ & ~synchronised
@@ -130,17 +131,15 @@ def _rest(
 
 
 def _after_blocking(waits: Spans, blocking: Spans) -> Spans:
-    """The waits that begin as a blocking call returns: until the host has launched something again."""
+    """The waits that begin as a blocking call returns, for no longer than it took: so far the host would be ahead."""
     begin, end = waits
-    starts, ends = blocking
-    if not len(starts) or not len(begin):
+    if not len(blocking[0]) or not len(begin):
         return _NONE, _NONE
-    order = np.argsort(starts, kind="stable")
-    reached = np.maximum.accumulate(ends[order])
-    last = np.searchsorted(starts[order], begin, side="right") - 1
-    returned = np.where(last >= 0, reached[last], np.iinfo(np.int64).min)
-    follows = (returned >= begin - _JUST_AFTER) & (last >= 0)
-    return begin[follows], end[follows]
+    starts, ends = union(*blocking)
+    last = np.searchsorted(starts, begin, side="right") - 1
+    follows = (ends[last] >= begin - _JUST_AFTER) & (last >= 0)
+    ahead = np.maximum(begin, ends[last]) + ends[last] - starts[last]
+    return begin[follows], np.minimum(end, ahead)[follows]
 
 
 def _covers(moments: Integers, start: Integers, end: Integers) -> np.ndarray:

@@ -135,11 +135,8 @@ def _notes(ranks: Sequence[RankTrace]) -> tuple[str, ...]:
         for note, numbers in ranks_of.items()
     ]
     if len(ranks) < expected:
-        alone, several = (
-            "waiting for other ranks cannot be told from transfer",
-            "a collective may wait for another rank",
-        )
-        missing = alone if len(ranks) == 1 else several
+        alone = "waiting for other ranks cannot be told from transfer"
+        missing = alone if len(ranks) == 1 else "a collective may wait for another rank"
         notes.append(f"{len(ranks)} of {expected} ranks: {missing}")
     return tuple(notes)
 
@@ -205,10 +202,10 @@ def trace_files(path: str | Path) -> list[Path]:
 
 
 def is_recording(file: Path) -> bool:
-    """Whether a file is a profile or a trace: by its name, and ``*.json`` by how it begins."""
+    """Whether a file is a profile or a trace: by its name, and other ``*.json`` by how it begins."""
     if not file.name.endswith(tuple(_SUFFIXES)):
         return file.suffix in (".pb", *_OF_NSYS)
-    if file.suffix != ".json":
+    if file.suffix != ".json" or file.name.endswith(".trace.json"):
         return True
     try:
         with file.open("rb") as stream:

@@ -56,9 +56,9 @@ def test_advice_is_in_the_words_of_the_stack(stack):
     assert ("--overlap-param-gather" in advice) == (stack == "megatron")
 
 
-@cases("path, cause")
-def test_the_path_of_the_users_operation_names_its_cause(path, cause):
-    operation = Operation(name="loop_fusion.5", category="fusion", fraction=0.4, operator=path)
+@cases("path, cause, name, category")
+def test_the_path_of_the_users_operation_or_its_name_tells_the_cause(path, cause, name, category):
+    operation = Operation(name=name, category=category, fraction=0.4, operator=path)
     found = diagnose(Profile(source="test", operations=(operation,)))
     assert [each.name for each in found.causes] == [cause] * (cause is not None)
-    assert "(loop_fusion.5 40.0 %)" in found.statement
+    assert f"({name[:40]} 40.0 %)" in found.statement

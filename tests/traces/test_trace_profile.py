@@ -11,6 +11,7 @@ from asap.experiments import Experiment, ExperimentStore
 from asap.study.open_study import open_study
 from asap.traces.recording import read_graph, read_recording
 from asap.traces.summary import report_replay
+from tests.cases import cases
 
 RUN = Run(layers=6, steps=5, loading=50, slow=(1.0, 1.5), overlaps=False)
 
@@ -138,9 +139,11 @@ def test_what_the_host_does_before_the_first_operation_is_no_part_of_the_window(
     assert (found.host, any("first operation (allocation" in each for each in found.warnings)) == ({}, said)
 
 
-def test_a_long_first_convolution_is_first_use_as_a_long_launch_is(tmp_path):
+@cases("calls, launched, kind")
+def test_what_the_host_does_between_two_kernels_is_named(calls, launched, kind, tmp_path):
     rank = Rank(1.0)
     rank.ran(("cudaLaunchKernel", 0, 5), "kernel", "gemm", 7, 10, 100)
-    rank.add("cpu_op", "aten::cudnn_convolution", HOST, 100, 4000)
-    rank.ran(("cudaLaunchKernel", 4100, 3000), "kernel", "gemm", 7, 7110, 100)
-    assert read_recording(write(tmp_path / "run", [rank.events])).host["first_use"] > 0.95
+    for category, name, start, length in calls:
+        rank.add(category, name, HOST, start, length)
+    rank.ran(("cudaLaunchKernel", launched, 5), "kernel", "gemm", 7, launched + 10, 100)
+    assert next(iter(read_recording(write(tmp_path / "run", [rank.events])).host)) == kind

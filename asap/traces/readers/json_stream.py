@@ -201,7 +201,8 @@ class EventStream(Generic[Event]):
             if len(text) > LIMIT:
                 break
             searched = max(0, len(text) - len(_EVENTS) - SLICE)
-        raise self._bad("is not a Chrome-format trace: it has no list of traceEvents")
+        hint = "give what export_chrome_trace of torch.profiler writes; its execution traces have no times of a device"
+        raise self._bad("is not a Chrome-format trace: it has no list of traceEvents", hint)
 
     def _decode_most(self, text: bytes, unused: UnusedEvents) -> tuple[list[Event], int, bytes] | None:
         for end in _last_ends(text):
