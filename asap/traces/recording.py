@@ -21,16 +21,17 @@ from asap.traces.trace import UNSAID, Group, RankTrace, Step, Trace
 if TYPE_CHECKING:
     from asap.traces.readers.operators import HostWork
 
-EXPECTED = (
-    "give Kineto *.json[.gz], *.xplane.pb, nsys *.sqlite, *_thunks.csv[.gz], *.parquet or *.et files, or a folder"
-)
+EXPECTED = "give Kineto *.json[.gz], *.xplane.pb, nsys *.sqlite, nsys-jax *.parquet, *.et files, or a folder"
 EXPORT = "nsys export --type sqlite FILE.nsys-rep makes one that is"
 _KINETO, _XPLANE, _THUNKS, _PASSES, _CHAKRA, _NSYS = "kineto", "xplane", "nsys-jax", "passes", "chakra", "nsys"
 _LOG_FOLDERS = ("plugins", "profile")  # where TensorBoard keeps the runs of a log directory
 
 _BEGINNING_BYTES = 1_000_000  # within which Kineto names its events
 
-_SUFFIXES = {".json": _KINETO, ".json.gz": _KINETO, ".xplane.pb": _XPLANE, ".parquet": _PASSES, ".et": _CHAKRA}
+_PROJECTION = "nvtx_gpu_proj_trace"  # of nsys-jax, as it names the report and its folder
+
+_SUFFIXES = {f"{_PROJECTION}{end}": _THUNKS for end in (".parquet", "/trace.parquet")}
+_SUFFIXES |= {".json": _KINETO, ".json.gz": _KINETO, ".xplane.pb": _XPLANE, ".parquet": _PASSES, ".et": _CHAKRA}
 _SUFFIXES |= {"thunks.csv": _THUNKS, "thunks.csv.gz": _THUNKS, ".sqlite": _NSYS}
 ROUNDING_NS = 1000
 """By which marks of steps that follow each other may overlap: Kineto rounds starts and lengths."""
@@ -174,7 +175,7 @@ def _read(file: Path, found: str) -> list[RankTrace]:
 
 def _format(file: Path) -> str:
     for suffix, found in _SUFFIXES.items():
-        if file.name.endswith(suffix):
+        if file.as_posix().endswith(suffix):
             return found
     hint = EXPORT if file.suffix in _OF_NSYS else EXPECTED
     raise BadInputError("is not a trace by its name", where=plain(file), hint=hint)
@@ -191,6 +192,7 @@ def trace_files(path: str | Path) -> list[Path]:
         raise NotFoundError("does not exist", where=plain(path), hint=EXPECTED)
     if not path.is_dir():
         return [path]
+    path = path / _PROJECTION if (path / _PROJECTION).is_dir() else path
     named = [file for file in path.iterdir() if file.is_file() and file.name.endswith(tuple(_SUFFIXES))]
     files = sorted(named, key=lambda file: [(part.zfill(20), part) for part in re.split(r"(\d+)", file.name)])
     files = [file for file in files if file.suffix != ".parquet"] or files

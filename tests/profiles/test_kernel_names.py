@@ -41,11 +41,6 @@ def test_collectives_are_recognised(name, category, expression, kind, waits):
     assert collectives.collective_of(name, category, expression) == (kind, waits)
 
 
-@cases("name, category, expression")
-def test_what_is_no_collective_is_left_alone(name, category, expression):
-    assert collectives.collective_of(name, category, expression) == (None, False)
-
-
 @cases("name, kind")
 def test_kernels_of_nccl_and_rccl(name, kind):
     assert collectives.collective_of_kernel(name) == kind
@@ -62,14 +57,9 @@ def test_parts_of_an_instruction():
 HOST, DEVICE = "f32[8]{0:T(256)S(5)}", "f32[8]{0:T(256)}"
 
 
-@cases("category, expression")
-def test_copies_with_host_memory(category, expression):
-    assert collectives.is_host_copy(category, expression)
-
-
-@cases("category, expression")
-def test_what_is_no_copy_with_host_memory(category, expression):
-    assert not collectives.is_host_copy(category, expression)
+@cases("category, expression, copies")
+def test_copies_with_host_memory(category, expression, copies):
+    assert collectives.is_host_copy(category, expression) is copies
 
 
 def test_input_is_not_a_copy():

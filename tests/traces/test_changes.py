@@ -18,14 +18,9 @@ def graph(tmp_path_factory):
     return build_graph(load_trace([write(tmp_path_factory.mktemp("run"), simulate(Run(steps=5)))]))
 
 
-@pytest.mark.parametrize(("text", "change"), [
-    ("remove:dataloader", Change(Action.REMOVE, "dataloader")),
-    ("scale:all-reduce=0.5", Change(Action.SCALE, "all-reduce", 0.5)), ("scale:cpu=2", Change(Action.SCALE, "host", 2)),
-    (" overlap:communication ", Change(Action.OVERLAP, "communication")),
-    ("remove:name~adam", Change(Action.REMOVE, "name~adam")),
-])  # fmt: skip
+@cases("text, change")
 def test_changes_are_read(text, change):
-    assert parse_change(text) == change
+    assert parse_change(text) == Change(Action(change[0]), *change[1:])
 
 
 @cases("text, message")

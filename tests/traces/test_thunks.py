@@ -1,14 +1,17 @@
 """Thunk tables of nsys-jax."""
 
 import gzip
+from itertools import product
 
+import duckdb
 import pytest
 
-from asap.core.errors import BadInputError, InsufficientEvidenceError
+from asap.core.errors import AsapError, BadInputError
 from asap.traces.analysis.iterations import device_iterations
 from asap.traces.graph.build import build_graph
 from asap.traces.recording import load_trace
 from asap.traces.trace import OperationKind
+from tests.cases import cases
 
 HEADER = "execution,index,hlo_op,cpu_start_us,cpu_end_us,gpu_start_us,gpu_end_us"
 
@@ -65,14 +68,10 @@ def test_ranks_are_aligned_and_share_one_transfer_time(tmp_path):
     assert sum(each.collectives for each in trace.matched) == 3
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("a,b\n1,2\n", "lacks the columns execution"),
-    (table([(0, 0, "x", "soon", 2, 3, 4)]), "line 2 is not a thunk"),
-    (table([(0, 0, "x", 1)]), "line 2 is not a thunk"),
-])  # fmt: skip
-def test_what_is_no_table_is_named(read, text, message):
-    with pytest.raises(BadInputError, match=message):
-        read(text)
+@cases("rows, message")
+def test_what_is_no_table_is_named(read, rows, message):
+    with pytest.raises(AsapError, match=message):
+        read("\n".join([HEADER, *rows]))
 
 
 def test_a_cut_table_is_refused(tmp_path):
@@ -82,6 +81,21 @@ def test_a_cut_table_is_refused(tmp_path):
         load_trace([tmp_path])
 
 
-def test_a_table_without_gpu_says_so(read):
-    with pytest.raises(InsufficientEvidenceError, match="no GPU activity"):
-        read(table([(0, 0, "x", 1, 2, "", "")]))
+def test_a_projection_holds_a_device_for_each_thread_that_issues_to_it(tmp_path):
+    lines = ["Name;TID;RangeId;ParentId;RangeStack;Orig Start;Orig Duration;Projected Start;Projected Duration"]
+    for thread, number in product((7, 8), range(3)):
+        module = 1000 * thread + 10 * number
+        lines.append(f"TSL:XlaModule:#program_id=4#;{thread};{module};;:{module};0;9;0;9")
+        for _, index, name, *times in execution(number):
+            issued, returned, begun, ended = (int(1000 * time) if time else 0 for time in times)
+            stack = f"{module + 1 + index};{module};:{module}:{module + 1 + index}"
+            ran = f"{issued};{returned - issued};{begun};{ended - begun}"
+            lines += [f"TSL:Thunk:#name=f[a=(1,)],hlo_op={name}#;{thread};{stack};{ran}"] if ended else []
+    (tmp_path / "nvtx_gpu_proj_trace").mkdir()
+    (tmp_path / "ranges.csv").write_text("\n".join(lines))
+    duckdb.sql(f"copy (from '{tmp_path}/ranges.csv') to '{tmp_path}/nvtx_gpu_proj_trace/trace.parquet'")
+    ranks = load_trace([tmp_path]).ranks
+    assert [[step.label for step in rank.steps] for rank in ranks] == [["0", "1", "2"]] * 2
+    communicates = ranks[1].operations.kind == OperationKind.COMMUNICATION
+    assert {ranks[1].names[name] for name in ranks[1].operations.name[communicates]} == {"all-gather-start.2"}
+    assert {ranks[1].lanes[lane] for lane in ranks[1].operations.lane[communicates]} == {"communication stream"}

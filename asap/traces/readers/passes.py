@@ -56,18 +56,25 @@ def read_passes(path: Path) -> list[RankTrace]:
     return [workers.trace(int(rank), name, start, end, steps) for rank in np.unique(table["rank"])]
 
 
-def _read(path: Path) -> _Table:
+def columns_of(path: Path, query: str = "select * from read_parquet($path)") -> _Table:
+    """What a query of a Parquet file returns, by column.
+
+    Raises:
+        BadInputError: it cannot be read, or has other columns.
+    """
     import duckdb
 
     try:
         with duckdb.connect(config={"autoload_known_extensions": "false"}) as database:
-            found = database.execute("select * from read_parquet(?)", [str(path)])
-            given = [column[0] for column in found.description]
-            if missing := [column for column in _COLUMNS if column not in given]:
-                raise BadInputError(f"lacks the columns {', '.join(missing)}", where=plain(path))
-            table = {key: np.ma.getdata(column) for key, column in found.fetchnumpy().items()}
+            return database.execute(query, {"path": str(path)}).fetchnumpy()
     except duckdb.Error as error:
         raise BadInputError(f"cannot be read: {plain(error, 120)}", where=plain(path)) from error
+
+
+def _read(path: Path) -> _Table:
+    table = {key: np.ma.getdata(column) for key, column in columns_of(path).items()}
+    if missing := [column for column in _COLUMNS if column not in table]:
+        raise BadInputError(f"lacks the columns {', '.join(missing)}", where=plain(path))
     times = np.stack([table["start_ts"], table["duration"]]).astype(float)
     if not times.size or not np.isfinite(times).all() or times.min() < 0:
         raise BadInputError("holds no operations, or times that are none", where=plain(path))

@@ -1,90 +1,103 @@
-"""Thunk tables of nsys-jax: what each XLA executable issued, and when the GPU ran it.
+"""nsys-jax: what each XLA executable issued, thunk by thunk, and when a GPU ran it.
 
-One CSV a process, a line a thunk, in the order of issue: ``execution, index, hlo_op, cpu_start_us, cpu_end_us,
-gpu_start_us, gpu_end_us``. A GPU has one compute and one communication stream: a collective that has a ``-done`` runs
-on the latter, and its ``-done`` makes the former wait for it. Those of a kind are done in the order of issue.
+Read are its GPU projection of NVTX ranges (Parquet; JAX-Toolbox), where each thread issues to a device, and tables of
+thunks, one CSV a process. A GPU has one compute and one communication stream: a collective that has a
+``-start`` or ``-done`` runs on the latter, and its ``-done``, which a projection leaves out, makes the former wait for
+it. Those of a kind are done in their order.
 """
 
-import csv
-import gzip
 import re
-import zlib
 from collections import deque
-from collections.abc import Iterator
-from decimal import Decimal, InvalidOperation
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple
 
 import numpy as np
 
-from asap.core.errors import BadInputError, InsufficientEvidenceError
+from asap.core.errors import InsufficientEvidenceError
 from asap.core.text import plain
+from asap.traces.readers.passes import columns_of
 from asap.traces.trace import Events, Numbering, OperationKind, RankTrace, Step, collective_kind
 
-US = 1000
 _HOST, _COMPUTE, _COMMUNICATION = range(3)
 _LANES = ("thread", "compute stream", "communication stream")
-_DONE = "-done"
-_COLUMNS = ("execution", "index", "hlo_op", "cpu_start_us", "cpu_end_us", "gpu_start_us", "gpu_end_us")
+_START, _DONE = "-start", "-done"
 _RANK = re.compile(r"(?:rank|proc|process)[_-]?(\d+)", re.IGNORECASE)
+_TIMES = ("cpu_start_us", "cpu_end_us", "gpu_start_us", "gpu_end_us")
+_COLUMNS = dict.fromkeys(("execution", "index", "hlo_op"), "varchar") | dict.fromkeys(_TIMES, "decimal(24, 3)")
+_LISTED = f"""
+select 0, execution, hlo_op, {", ".join(f"cast(1000 * {time} as bigint)" for time in _TIMES)}
+from read_csv($path, header = true, delim = ',', auto_detect = false, columns = {_COLUMNS})"""
+_PROJECTED = r"""
+with ranges as (select *, "Name" like 'TSL:Thunk:%' as thunk from read_parquet($path)),
+modules as (select *, regexp_extract("Name", 'program_id=(\d+)', 1) as program from ranges
+            where "Name" like 'TSL:XlaModule:%'),
+longest as (select program from modules group by program order by sum("Projected Duration") desc limit 1)
+select t."TID", cast(dense_rank() over (partition by t."TID" order by m."RangeId") - 1 as varchar),
+  regexp_extract(t."Name", 'hlo_op=([^,#]*)', 1), cast(t."Orig Start" as bigint) as issued,
+  cast(t."Orig Start" + t."Orig Duration" as bigint), t."Projected Start", t."Projected Start" + t."Projected Duration"
+from ranges t join modules m on t."TID" = m."TID"
+  and contains(t."RangeStack" || ':', ':' || cast(m."RangeId" as bigint) || ':')
+where t.thunk and m.program = (from longest)
+  and t."RangeId" not in (select "ParentId" from ranges where thunk and "ParentId" is not null)
+order by t."TID", issued"""
+"""Thunks that contain no others, of the program that ran longest."""
 
 
-def read_thunks(path: Path) -> RankTrace:
-    """Read the table of one process; times are nanoseconds on its own clock.
+class _Thunk(NamedTuple):
+    """Times are nanoseconds; none of the GPU where nothing ran on it."""
+
+    thread: int
+    execution: str
+    name: str
+    issued: int
+    returned: int
+    begun: int | None
+    ended: int | None
+
+
+def read_thunks(path: Path) -> list[RankTrace]:
+    """Read the devices of one process; times are nanoseconds on its own clock.
 
     Raises:
-        BadInputError: the file cannot be read, or a line is not as it should be.
+        BadInputError: the file cannot be read, or has other columns.
         InsufficientEvidenceError: no thunk ran on a GPU.
     """
-    try:
-        with _open(path) as file:
-            rows = list(_rows(path, file))
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error, csv.Error) as error:
-        raise BadInputError(f"cannot be read: {plain(error, 120)}", where=plain(path)) from error
-    table = _Table({_collective(row["hlo_op"]) for _, row in rows if _DONE in (row["hlo_op"] or "")})
-    for number, row in rows:
-        try:
-            table.add(row)
-        except (ValueError, InvalidOperation, TypeError, AttributeError) as error:
-            raise BadInputError(f"line {number} is not a thunk", where=plain(path)) from error
+    columns = columns_of(path, _PROJECTED if path.suffix == ".parquet" else _LISTED).values()
+    thunks = map(_Thunk._make, zip(*(column.tolist() for column in columns), strict=True))
     found = _RANK.search(path.name)
-    return table.build(path, int(found.group(1)) if found else 0)
-
-
-def _rows(path: Path, file: TextIO) -> Iterator[tuple[int, dict[str, str]]]:
-    reader = csv.DictReader(file)
-    if missing := [column for column in _COLUMNS if column not in (reader.fieldnames or ())]:
-        raise BadInputError(f"lacks the columns {', '.join(missing)}", where=plain(path))
-    yield from enumerate(reader, start=2)
+    devices = [list(each) for _, each in groupby(thunks, key=lambda thunk: thunk.thread)] or [[]]
+    return [_Table(each).build(path, int(found.group(1)) if found else number) for number, each in enumerate(devices)]
 
 
 class _Table:
-    def __init__(self, asynchronous: set[str | None]) -> None:
+    def __init__(self, thunks: Sequence[_Thunk]) -> None:
         self.names: Numbering[str] = Numbering()
         self.calls: list[tuple[int, ...]] = []
         self.operations: list[tuple[int, ...]] = []
         self.waits: list[tuple[int, int]] = []
         self.executions: dict[str, list[int]] = {}
-        self._asynchronous = asynchronous
-        self._running: dict[str | None, deque[int]] = {kind: deque() for kind in asynchronous}
+        halves = (thunk.name for thunk in thunks if _START in thunk.name or _DONE in thunk.name)
+        self._running: dict[str | None, deque[int]] = {_collective(name): deque() for name in halves}
         self._awaited: list[int] = []
         self._last_compute = -1
+        for thunk in thunks:
+            self._add(thunk)
 
-    def add(self, row: dict[str, str]) -> None:
-        """One thunk, in the order of issue."""
-        name = row["hlo_op"]
-        start, end = _nanoseconds(row["cpu_start_us"]), _nanoseconds(row["cpu_end_us"])
-        self.calls.append((self.names[name], _HOST, start, end, len(self.calls), 0))
-        self.executions.setdefault(row["execution"], []).extend((start, end))
-        kind = _collective(name)
-        if kind and _DONE in name:
+    def _add(self, thunk: _Thunk) -> None:
+        """In the order of issue."""
+        self.calls.append((self.names[thunk.name], _HOST, thunk.issued, thunk.returned, len(self.calls), 0))
+        self.executions.setdefault(thunk.execution, []).extend((thunk.issued, thunk.returned))
+        kind = _collective(thunk.name)
+        if kind and _DONE in thunk.name:
             self._awaited += [self._running[kind].popleft()] if self._running[kind] else []
-        elif row["gpu_start_us"]:
-            self._add_operation(name, kind, _nanoseconds(row["gpu_start_us"]), _nanoseconds(row["gpu_end_us"]))
+        elif thunk.begun is not None and thunk.ended is not None:
+            self._add_operation(thunk.name, kind, thunk.begun, thunk.ended)
 
     def _add_operation(self, name: str, kind: str | None, start: int, end: int) -> None:
         number = len(self.operations)
-        is_async = kind is not None and kind in self._asynchronous
+        is_async = kind is not None and kind in self._running
         lane = _COMMUNICATION if is_async else _COMPUTE
         does = OperationKind.COMMUNICATION if kind else OperationKind.COMPUTE
         self.operations.append((self.names[name], lane, start, end, len(self.calls) - 1, does))
@@ -101,9 +114,7 @@ class _Table:
         if not self.operations:
             hint = "export with the GPU projection of NVTX ranges"
             raise InsufficientEvidenceError("holds no GPU activity", where=plain(path), hint=hint)
-        order = np.lexsort(np.array(self.operations)[:, [3, 2]].T)
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
+        place = np.argsort(np.lexsort(np.array(self.operations)[:, [3, 2]].T))
         return RankTrace(
             rank=rank, names=list(self.names), lanes=_LANES, calls=Events.of(self.calls), spans=Events.of([]),
             operations=Events.of(self.operations), caller=np.arange(len(_LANES)), executions=True, step_lane=_HOST,
@@ -114,13 +125,3 @@ class _Table:
 
 def _collective(name: str) -> str | None:
     return collective_kind(name.replace(_DONE, "").replace("-start", ""))
-
-
-def _nanoseconds(microseconds: str) -> int:
-    return int((Decimal(microseconds) * US).to_integral_value())
-
-
-def _open(path: Path) -> TextIO:
-    if path.name.endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8", newline="")
-    return path.open(encoding="utf-8", newline="")

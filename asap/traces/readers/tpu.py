@@ -69,8 +69,7 @@ def read_core(plane: Plane, number: int, devices: Sequence[int] = ()) -> RankTra
     moved = [reader.row_of(transfer) for transfer in transfers]
     rows = np.concatenate([reader.rows, np.array(moved, dtype=np.int64).reshape(-1, 7)])
     order = np.lexsort(rows[:, [3, 2]].T)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
+    place = np.argsort(order)
     pairs = []
     for row, transfer in enumerate(transfers, start=len(reader.rows)):
         pairs += [(row, transfer.issuer), (transfer.done_row, row)]
@@ -112,13 +111,13 @@ class _Core:
         self.lanes: Numbering[str] = Numbering()
         self._transfers: list[_Transfer] = []
         self._open: dict[str, _Transfer] = {}
-        leaves = _leaves(events.start_ns, events.end_ns)
-        keys, place = np.unique(events.metadata[leaves], return_inverse=True)
+        kept = leaves(events.start_ns, events.end_ns)
+        keys, place = np.unique(events.metadata[kept], return_inverse=True)
         found = [_Instruction.of(plane.names.get(key, "")) for key in keys.tolist()]
         columns = (
             np.array([self.names[each.name] for each in found], dtype=np.int64)[place],
-            np.full(len(leaves), self.lanes[_CORE]), events.start_ns[leaves], events.end_ns[leaves],
-            np.full(len(leaves), NO_CORRELATION), np.array([each.kind for each in found], dtype=np.int64)[place],
+            np.full(len(kept), self.lanes[_CORE]), events.start_ns[kept], events.end_ns[kept],
+            np.full(len(kept), NO_CORRELATION), np.array([each.kind for each in found], dtype=np.int64)[place],
             np.array([self._said(each) for each in found], dtype=np.int64)[place],
         )  # fmt: skip
         self.rows: Integers = np.stack(columns, axis=1)
@@ -214,7 +213,7 @@ def _bytes(expression: str) -> int:
     return min(count, _LARGEST_BYTES) * (1 if kind == "pred" else int(bits or 8)) // 8 or 1
 
 
-def _leaves(start: Integers, end: Integers) -> Integers:
+def leaves(start: Integers, end: Integers) -> Integers:
     """Operations that contain no others, in their order: the time of a loop is that of its body."""
     order = np.lexsort((-end, start))
     lasting = order[end[order] > start[order]]

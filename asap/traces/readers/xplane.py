@@ -13,7 +13,7 @@ from asap.profiles.hlo.program import compiled
 from asap.profiles.xplane.columns import distinct
 from asap.profiles.xplane.planes import Line, Plane, read_planes
 from asap.profiles.xplane.wire import Place, fields
-from asap.traces.readers.tpu import read_core
+from asap.traces.readers.tpu import leaves, read_core
 from asap.traces.trace import (
     NO_CORRELATION,
     Events,
@@ -41,7 +41,7 @@ def _device(work: Sequence[CpuWork], number: int, marks: Sequence[Mark]) -> Rank
     names: Numbering[str] = Numbering()
     rows, runs = [], []
     for part in work:
-        kept = _leaves(part.start, part.end)
+        kept = leaves(part.start, part.end)
         labels = [str(part.name[row]) for row in kept.tolist()]
         kinds = [OperationKind.COMMUNICATION if collective_kind(name) else OperationKind.COMPUTE for name in labels]
         columns = (
@@ -59,19 +59,11 @@ def _device(work: Sequence[CpuWork], number: int, marks: Sequence[Mark]) -> Rank
     )  # fmt: skip
 
 
-def _leaves(start: Integers, end: Integers) -> Integers:
-    """Operations that contain no others: the time of a loop is that of its body. They are ordered by start."""
-    contains = np.append(start[1:], np.iinfo(np.int64).max) < end
-    return np.flatnonzero(~contains)
-
-
 def _executions(operations: Integers, run: Integers) -> list[Step]:
     """Each run of a module, from its first operation to its last."""
-    spans = []
-    for each in np.unique(run).tolist():
-        mine = operations[run == each]
-        spans.append((int(mine[:, 2].min()), int(mine[:, 3].max())))
-    return [Step(str(number), start, end) for number, (start, end) in enumerate(sorted(spans))]
+    each = [operations[run == number] for number in np.unique(run).tolist()]
+    spans = sorted((int(rows[:, 2].min()), int(rows[:, 3].max())) for rows in each)
+    return [Step(str(number), start, end) for number, (start, end) in enumerate(spans)]
 
 
 def _steps(executions: list[Step], marks: Sequence[Mark]) -> list[Step]:
