@@ -18,7 +18,7 @@ from asap.profiles.totals import HOST, PS, CpuInstruction, Total, Totals
 from asap.profiles.xplane.columns import Integers, alike, covered, distinct, own_times
 from asap.profiles.xplane.planes import Events, Plane
 from asap.profiles.xprof.converter import Conversion
-from asap.profiles.xprof.tables import MemoryProfile, Peaks, StepRow, Summary
+from asap.profiles.xprof.tables import MemoryProfile, StepRow, Summary
 
 PS_PER_NS = 1000
 _NAME, _DEVICE, _MODULE, _PROGRAM, _RUN = "hlo_op", "device_ordinal", "hlo_module", "program_id", "run_id"
@@ -187,15 +187,7 @@ def convert_cpu(hosts: Sequence[Sequence[Mark]], memory: MemoryProfile) -> Conve
     if len(marks) < len(hosts):
         return None
     steps = [{mark.number: StepRow(stepTimeMs=MS_PER_PS * (mark.end - mark.start)) for mark in host} for host in marks]
-    return Conversion(
-        summary=Summary(device_type="CPU"),
-        steps=joined_steps(steps),
-        operations=(),
-        program=None,
-        peaks=Peaks(),
-        kernels=(),
-        memory=memory,
-    )
+    return Conversion(summary=Summary(device_type="CPU"), steps=joined_steps(steps), memory=memory)
 
 
 def has_other_work(planes: Sequence[Plane]) -> bool:

@@ -53,9 +53,9 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
         ProfileError: it cannot be read.
     """
     hosts, conversion = _tables(run, progress)
-    missing = kpis.CUDA_GRAPHS if conversion.hides_kernels else kpis.HLO
+    missing = kpis.HLO
     if conversion.hides_kernels:
-        conversion = replace(conversion, operations=(), program=None)
+        missing, conversion = kpis.CUDA_GRAPHS, replace(conversion, operations=(), program=None)
     marked = marked_steps(conversion.summary, conversion.steps)
     totals = Totals()
     for host in hosts:

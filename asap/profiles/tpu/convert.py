@@ -110,7 +110,6 @@ def _converted(hosts: Sequence[TpuHost], memory: MemoryProfile) -> Conversion:
         operations=tuple(hlo_row(each, roofs, total_time) for each in found),
         program=program_row(found, roofs, total_time),
         peaks=roofs.peaks,
-        kernels=(),
         memory=memory,
     )
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -122,12 +122,12 @@ class Conversion:
 
     summary: Summary
     steps: tuple[StepRow, ...]
-    operations: tuple[HloRow, ...]
-    program: RooflineRow | None
-    """The whole program over the whole window, if there are operations."""
-    peaks: Peaks
-    kernels: tuple[KernelRow, ...]
     memory: MemoryProfile
+    operations: tuple[HloRow, ...] = ()
+    program: RooflineRow | None = None
+    """The whole program over the whole window, if there are operations."""
+    peaks: Peaks = field(default_factory=Peaks)
+    kernels: tuple[KernelRow, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
