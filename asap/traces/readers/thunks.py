@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from asap.core.errors import InsufficientEvidenceError
+from asap.core.errors import BadInputError, InsufficientEvidenceError
 from asap.core.text import plain
 from asap.traces.readers.passes import columns_of
 from asap.traces.trace import Events, Numbering, OperationKind, RankTrace, Step, collective_kind
@@ -65,7 +65,9 @@ def read_thunks(path: Path) -> list[RankTrace]:
         InsufficientEvidenceError: no thunk ran on a GPU.
     """
     columns = columns_of(path, _PROJECTED if path.suffix == ".parquet" else _LISTED).values()
-    thunks = map(_Thunk._make, zip(*(column.tolist() for column in columns), strict=True))
+    thunks = [_Thunk._make(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    if any(None in thunk[:5] for thunk in thunks):
+        raise BadInputError("has a thunk without its name, or without when it was issued", where=plain(path))
     found = _RANK.search(path.name)
     devices = [list(each) for _, each in groupby(thunks, key=lambda thunk: thunk.thread)] or [[]]
     return [_Table(each).build(path, int(found.group(1)) if found else number) for number, each in enumerate(devices)]
@@ -112,8 +114,7 @@ class _Table:
     def build(self, path: Path, rank: int) -> RankTrace:
         """The trace of the process."""
         if not self.operations:
-            hint = "export with the GPU projection of NVTX ranges"
-            raise InsufficientEvidenceError("holds no GPU activity", where=plain(path), hint=hint)
+            raise InsufficientEvidenceError("holds no GPU activity", where=plain(path), hint="record --trace=cuda,nvtx")
         place = np.argsort(np.lexsort(np.array(self.operations)[:, [3, 2]].T))
         return RankTrace(
             rank=rank, names=list(self.names), lanes=_LANES, calls=Events.of(self.calls), spans=Events.of([]),
