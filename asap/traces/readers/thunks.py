@@ -31,18 +31,18 @@ select 0, execution, hlo_op, {", ".join(f"cast(1000 * {time} as bigint)" for tim
 from read_csv($path, header = true, delim = ',', auto_detect = false, columns = {_COLUMNS})"""
 _PROJECTED = r"""
 with ranges as (select *, "Name" like 'TSL:Thunk:%' as thunk from read_parquet($path)),
-modules as (select *, regexp_extract("Name", 'program_id=(\d+)', 1) as program from ranges
-            where "Name" like 'TSL:XlaModule:%'),
-longest as (select program from modules group by program order by sum("Projected Duration") desc limit 1)
-select t."TID", cast(dense_rank() over (partition by t."TID" order by m."RangeId") - 1 as varchar),
-  regexp_extract(t."Name", 'hlo_op=([^,#]*)', 1), cast(t."Orig Start" as bigint) as issued,
-  cast(t."Orig Start" + t."Orig Duration" as bigint), t."Projected Start", t."Projected Start" + t."Projected Duration"
-from ranges t join modules m on t."TID" = m."TID"
-  and contains(t."RangeStack" || ':', ':' || cast(m."RangeId" as bigint) || ':')
-where t.thunk and m.program = (from longest)
-  and t."RangeId" not in (select "ParentId" from ranges where thunk and "ParentId" is not null)
-order by t."TID", issued"""
-"""Thunks that contain no others, of the program that ran longest."""
+runs as (select "TID", "RangeId" as run, regexp_extract("Name", 'program_id=(\d+)', 1) as program from ranges
+         where "Name" like 'TSL:XlaModule:%program_id=%'),
+thunks as (select t.*, run, program from ranges t join runs r on t."TID" = r."TID"
+             and contains(t."RangeStack" || ':', ':' || cast(run as bigint) || ':')
+           where thunk and "RangeId" not in (select "ParentId" from ranges where thunk and "ParentId" is not null))
+select "TID", cast(dense_rank() over (partition by "TID" order by run) - 1 as varchar),
+  regexp_extract("Name", 'hlo_op=([^,#]*)', 1), cast("Orig Start" as bigint) as issued,
+  cast("Orig Start" + "Orig Duration" as bigint), "Projected Start", "Projected Start" + "Projected Duration"
+from thunks
+where program = (select program from thunks group by program order by sum("Projected Duration") desc limit 1)
+order by "TID", issued"""
+"""Thunks that contain no others, of the program that ran longest; those that the autotuner tries have no number."""
 
 
 class _Thunk(NamedTuple):
