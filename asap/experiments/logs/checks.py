@@ -14,7 +14,7 @@ from asap.core.errors import ConfigError
 from asap.core.units import exact, format_percent, significant
 from asap.experiments.experiment import Experiment
 from asap.experiments.logs.formats import Form, table
-from asap.experiments.logs.measured import step_index
+from asap.experiments.logs.measured import DAY, SHORTEST_S, step_index
 from asap.experiments.logs.reading import LogReading
 from asap.experiments.logs.settings import LogSettings, said_differently
 from asap.experiments.logs.text import number
@@ -22,11 +22,8 @@ from asap.hardware import find_chip
 from asap.models.parameters import count_parameters, least_training_flops
 from asap.plans.axes import Axis
 
-_DAY = 86_400.0
 _ENDLESS = 1e9
 """Epochs of data whose end is not known: the Trainer prints the largest integer."""
-_SHORTEST_S = 5.0
-"""Between two lines whose times are whole seconds: one more or less is a fifth."""
 _WITHOUT_TIED = ("tflops", "mfu", "parameters")
 """What torchtitan counts without the matrix that embeddings and outputs share, in some releases."""
 _OF_PEFT = "adapter_config.json"
@@ -133,7 +130,7 @@ def figures_of(steps: Sequence[tuple[Form, dict[str, str], int, int]]) -> dict[s
     anchors = Counter(form.anchor for form, *_ in steps if not form.bar).most_common(1)
     lines = [fields for form, fields, *_ in steps if anchors and form.anchor == anchors[0][0]]
     found = {
-        "step_by_clock": _growth(lines, "clock", _DAY),
+        "step_by_clock": _growth(lines, "clock", DAY),
         "samples_of_step": _growth(lines, "consumed_samples"),
         "tokens_of_step": _growth(lines, "consumed_tokens"),
     }
@@ -153,7 +150,7 @@ def _growth(lines: Iterable[Mapping[str, str]], field: str, turns_at: float = ma
             steps.append(second - first)
             grown.append(difference)
     exact = turns_at == math.inf or all("." in text for _, text in known)
-    if not grown or not (exact or median(grown) >= _SHORTEST_S):
+    if not grown or not (exact or median(grown) >= SHORTEST_S):
         return None
     return median(whole / count for whole, count in zip(grown, steps, strict=True))
 

@@ -39,13 +39,10 @@ class Form:
         text = line[:_LONGEST]
         matches = {name: found for name, pattern in self.fields.items() if (found := pattern.search(text))}
         return {
-            name: found[1] + (exponent[0] if (exponent := _EXPONENT.match(text, found.end(1))) else "")
+            found.lastgroup or name: found[one := found.lastindex or 1]
+            + (exponent[0] if (exponent := _EXPONENT.match(text, found.end(one))) else "")
             for name, found in matches.items()
         }
-
-    def marks(self, field: str) -> bytes:
-        """The text that the lines with a field contain: what its pattern begins with."""
-        return re.split(r"[^\w/ ]", self.fields[field].pattern, maxsplit=1)[0].encode()
 
 
 @dataclass(frozen=True)
@@ -150,26 +147,36 @@ def devices() -> tuple[DeviceForm, ...]:
 
 
 def _forms(one: Mapping[str, Any]) -> tuple[Form, ...]:
-    metrics = [table("steps")["metric"][name] for name in one.get("metrics", ())]
+    metrics = {name: table("steps")["metric"][name] for name in one.get("metrics", ())}
     fields = {name: re.compile(pattern) for name, pattern in one.get("fields", {}).items()}
-    fields |= {field: _metric(each["names"], units) for each in metrics for field, units in each["units"].items()}
+    fields |= {f"of {name}": _metric(metric, one.get("general", False)) for name, metric in metrics.items()}
     said = {name: one[name] for name in ("bar", "spread", "from_zero", "general") if name in one}
     anchors = {*one.get("anchors", ()), *([one["anchor"]] if "anchor" in one else ())}
-    anchors |= {text for each in metrics for text in _spelt(each["names"]) if len(text) > 6}
+    anchors |= {text for metric in metrics.values() for text in _spelt(metric["names"]) if len(text) > 6}
     return tuple(Form(anchor=text.encode(), stack=one["stack"], fields=fields, **said) for text in sorted(anchors))
 
 
-_BEFORE = r"(?i)(?:^|[^a-z _/.-]\s*|\s\s|\d[a-z%]{1,3} |(?<![dlt])/|(?:train|training)[ _.-]+)"
-_IS = r"[\"']?\s*[:=]\s*[\"']?"
-_OTHER_UNIT = r"(?![\d.,]| ?(?:ms|us|µs|ns|m|min|minutes?|h|hours?|%)(?![a-z]))"
+_SCOPES = ("train", "training", "step", "avg", "mean")
+_BEFORE = "|".join((
+    "^", r"(?<=[^a-z _/.-])", r"(?<=[^a-z _/.-]\s)", r"(?<=\s\s)", *(rf"(?<=\d[a-z%]{{{n}}} )" for n in (1, 2, 3)),
+    "(?-i:(?<=[A-Z]{4} ))", "(?<=[^dlt]/)", *(f"(?<={scope}[ _.-])" for scope in _SCOPES),
+))  # fmt: skip
+_OTHER_UNIT = r"(?![\d.,:]| ?(?:ms|us|µs|ns|m|min|minutes?|h|hours?|%)(?![a-z]))"
 
 
-def _metric(names: Sequence[str], units: Sequence[str]) -> re.Pattern[str]:
-    """The number of a metric that has one of these names and units; "" is none."""
-    unit = "|".join(filter(None, units))
-    said = [rf"[ _]?\(?(?:{unit})\)?{_IS}(?=[\d.])", rf"{_IS}(?=[\d.,]+ ?(?:{unit})(?![a-z]))"] if unit else []
-    said += [rf"{_IS}(?=[\d.,]+{_OTHER_UNIT})"] if "" in units else []
-    return re.compile(rf"{_BEFORE}(?:{_any(names)})(?:{'|'.join(said)})([\d.,]+)")
+def _metric(metric: Mapping[str, Any], of_step: bool) -> re.Pattern[str]:
+    """The number of a metric, in a group for each unit; "" is none. A line ``of_step`` may have nothing but a space
+    before it; it may be one of so many, or stand in parentheses behind that of all devices."""
+    begun, number = "".join(sorted({name[0] for name in metric["names"]})), r"[\d.,]+(?:(?-i:[KM])(?![a-z]))?"
+    is_ = rf"[\"']?\.?(?:\s*[:=]{'|(?=[ ])' if of_step else ''})\s*[\"']?"
+    fields = list[str]()
+    for name, units in metric["units"].items():
+        unit = "|".join(filter(None, units))
+        behind = rf"(?:[\d.,]+ ?\()?(?=[\d.,]+(?:/[\d.]+)? ?(?:{unit})(?![a-z]))"
+        said = [rf"(?:[ _]?\((?:{unit})\)|[ _](?:{unit})){is_}(?=[\d.])", is_ + behind] if unit else []
+        said += [rf"{is_}(?={number}{_OTHER_UNIT})"] if "" in units else []
+        fields.append(rf"(?:{'|'.join(said)})(?P<{name}>{number})")
+    return re.compile(rf"(?i)(?=[{begun}])(?:{_BEFORE})(?:{_any(metric['names'])})(?:{'|'.join(fields)})")
 
 
 def _any(names: Iterable[str]) -> str:

@@ -2,18 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import groupby, pairwise, takewhile
 from statistics import median
 from typing import Any, cast
 
 from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.core.units import exact
-from asap.experiments.experiment import Experiment
 from asap.experiments.logs.formats import EndingForm, Form, steps
-from asap.experiments.logs.reading import LogReading
 from asap.experiments.logs.scan import Found
-from asap.experiments.logs.settings import LogSettings
 from asap.experiments.logs.text import clean, duration, is_training_bar, number, size
 from asap.experiments.observed import (
     FEWEST,
@@ -21,26 +18,28 @@ from asap.experiments.observed import (
     Ending,
     EndingKind,
     Measured,
-    MeasuredStep,
     steady_count,
     step_times,
 )
 
 StepLine = tuple[Form, dict[str, str], int, int]
-OF_LINE = "_of_line"
-"""Ends the name of a field whose time is that of the steps of a line, as many as they are."""
 _LONG_BEFORE = 20
 """Seconds, of which two whole ones are off by less than a tenth."""
+_EXACT = frozenset(("seconds", "milliseconds", "seconds_each", "steps_per_second"))
+_OF_LINE = {"seconds_of_line": 1.0, "milliseconds_of_line": 1e-3, "figure_of_line": 1.0}
+_GROWN = 1.5  # the last of times since the start, by the first
+DAY = 86_400.0
+SHORTEST_S = 5.0
+"""Between two lines whose times are whole seconds: one more or less is a fifth."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What turns a rate into the time of a step, where it is known: tokens, sequences, devices, accumulation."""
+    """What turns a rate into the time of a step, where it is known."""
 
     tokens: float | None = None
     sequences: float | None = None
     devices: int | None = None
-    accumulation: int | None = None
     clock: float | None = None
     """A step by the times of its lines, which counts where they say no other, and settings say of what run."""
 
@@ -48,20 +47,15 @@ class Sizes:
         """The time of a step from the fields of its line, the most exact one first."""
         own = self.tokens / self.devices if self.tokens and self.devices else None
         times = {"seconds": 1.0, "milliseconds": 1e-3, "seconds_each": 1.0}
-        times["milliseconds_of_iteration"] = 1e-3 * (self.accumulation or 0)
         amounts = {"tokens_per_second_per_device": own, "samples_per_second": self.sequences, "steps_per_second": 1.0}
-        for name, unit in times.items():
-            if unit and name in fields and (value := number(fields[name])):
-                return value * unit
-        for name, amount in amounts.items():
-            if amount and name in fields and (value := number(fields[name])):
-                return amount / value
-        return None
+        said = {name: value for name in (*times, *amounts) if name in fields and (value := number(fields[name]))}
+        known = ((value, times.get(name), amounts.get(name)) for name, value in said.items())
+        return next((value * unit if unit else (one or 0) / value for value, unit, one in known if unit or one), None)
 
 
 def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes) -> Measured:
     """Everything that is measured in the lines of one run."""
-    unique = _each_once(_of_one_form(_gathered(_by_elapsed(lines)), sizes))
+    unique = _each_once(_of_one_form(_gathered(_by_elapsed(_iterations_summed(lines))), sizes))
     times = [(step_index(fields), seconds) for _, fields, *_ in unique if (seconds := sizes.seconds(fields))]
     whole = [seconds for _, fields, *_ in totals if (seconds := sizes.seconds(fields))]
     if whole and (not times or (unique[0][0].bar and steady_count(times) < FEWEST)):
@@ -72,8 +66,8 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
         step=step_times(times),
         tokens_per_second_per_device=_middle(steady, "tokens_per_second_per_device"),
         tokens_per_second=_middle(steady, "tokens_per_second"),
-        samples_per_second=_middle(steady, "samples_per_second") or _middle(totals, "samples_per_second"),
-        tflops_per_device=_middle(steady, "tflops_per_device"),
+        samples_per_second=_middle(steady, "samples_per_second") or _middle(totals[-1:], "samples_per_second"),
+        tflops_per_device=_middle(steady, "tflops_per_device") or _middle(lines, "tflops_per_device"),
         mfu=_middle(steady, "mfu") or 0.01 * (_middle(steady, "mfu_percent") or 0) or None,
         peak_memory_bytes=_peak(
             [*lines, *totals], memory_gib=2**30, memory_mib=2**20, memory_gb=1e9, memory_mb=1e6, memory_bytes=1
@@ -83,23 +77,58 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
     )
 
 
-def _by_elapsed(lines: Iterable[StepLine]) -> Iterator[StepLine]:
+def _by_elapsed(lines: Sequence[StepLine]) -> Iterator[StepLine]:
     """Lines that say how long a run has taken with the time of a step since one before, long ago where the time is one
-    of whole seconds; a time that is not said to be a step's counts where each line is of one step."""
-    before, last = None, None
+    of whole seconds; others that say a time by :func:`_of_line`, unless it grows from line to line as the former do."""
+    said = [time for _, fields, *_ in lines if (time := _time_of_line(fields))]
+    grows = len(said) > FEWEST and said == sorted({*said}) and said[-1] > _GROWN * said[0]
+    before, last, clock = None, None, None
     for form, fields, line, offset in lines:
-        exact, step = number(fields.get("elapsed_milliseconds", "")), step_index(fields)
-        passed = duration(fields.get("elapsed", "")) if exact is None else exact / 1e3
+        step, exact = step_index(fields), number(fields.get("elapsed_milliseconds", ""))
+        exact = _time_of_line(fields) if grows else exact and exact / 1e3
+        passed = exact or duration(fields.get("elapsed", ""))
         if passed is not None and step is not None:
             since = passed - before[1] if before else 0.0
-            if before and step > before[0] and since >= (_LONG_BEFORE if exact is None else 1e-6):
+            if before and step > before[0] and since >= (1e-6 if exact else _LONG_BEFORE):
                 fields = fields | {"seconds": str(since / (step - before[0]))}
             if before is None or step < before[0] or since < 0 or "seconds" in fields:
                 before = (step, passed)
-        if step is not None and step - 1 == last:
-            fields = {name.removesuffix(OF_LINE): text for name, text in fields.items()} | fields
-        last = last if step is None else step
+        elif not (step is None or last is None or fields.keys() & _EXACT):
+            seconds = _of_line(fields, step - last, clock)
+            fields = fields | ({"seconds": str(seconds)} if seconds else {})
+        last, clock = (last, clock) if step is None else (step, number(fields.get("clock", "")))
         yield form, fields, line, offset
+
+
+def _time_of_line(fields: Mapping[str, str]) -> float | None:
+    """A time that is not said to be that of a step."""
+    said = ((number(fields[name]), unit) for name, unit in _OF_LINE.items() if name in fields)
+    return next((time * unit for time, unit in said if time), None)
+
+
+def _of_line(fields: Mapping[str, str], steps: int, clock: float | None) -> float | None:
+    """The time of a step by :func:`_time_of_line`: of the line's only step, or whichever the clock since the line
+    before says that it is, a step's or that of all steps in between."""
+    time, now = _time_of_line(fields), number(fields.get("clock", ""))
+    passed = (now - clock) % DAY if now is not None and clock is not None else 0.0
+    if time is None or steps < 1:
+        return None
+    if passed < SHORTEST_S:
+        return time if steps == 1 and fields.keys() & _OF_LINE.keys() != {"figure_of_line"} else None
+    return next((time * n / steps for n in (steps, 1) if abs(passed - n * time) <= max(0.1 * passed, 1.0)), None)
+
+
+def _iterations_summed(lines: Iterable[StepLine]) -> list[StepLine]:
+    """Lines with the time of a step by its iterations, where each of them has its line and that says the step too."""
+    groups = [[*of_step] for _, of_step in groupby(lines, lambda one: one[1].get("step"))]
+    threes = zip(groups, groups[1:], groups[2:], strict=False)
+    for before, whole, after in (three for three in threes if "iteration" in three[1][0][1]):
+        counted = [number(one[1].get("iteration", "")) or -1 for one in (before[-1], *whole, after[0])]
+        times = [number(one[1].get("milliseconds_of_iteration", "")) or 0 for one in whole]
+        if all(times) and all(second == first + 1 for first, second in pairwise(counted)):
+            form, fields, line, offset = whole[0]
+            whole[0] = (form, fields | {"milliseconds": str(sum(times))}, line, offset)
+    return [one for of_step in groups for one in of_step]
 
 
 def _of_one_form(lines: list[StepLine], sizes: Sizes) -> list[StepLine]:
@@ -124,7 +153,7 @@ def _gathered(lines: Iterable[StepLine]) -> list[StepLine]:
     kept: list[StepLine] = []
     for form, fields, line, offset in lines:
         before = kept[-1] if kept else None
-        if form.spread and before and before[0] is form and not before[1].keys() & fields.keys():
+        if form.spread and before and before[0].fields is form.fields and not before[1].keys() & fields.keys():
             kept[-1] = (form, before[1] | fields, before[2], before[3])
         else:
             kept.append((form, fields, line, offset))
@@ -133,13 +162,10 @@ def _gathered(lines: Iterable[StepLine]) -> list[StepLine]:
 
 def _each_once(lines: Iterable[StepLine]) -> list[StepLine]:
     """Of the same step, as several ranks print it, the first."""
-    kept: list[StepLine] = []
-    seen: set[int | None] = set()
-    for one in lines:
-        step = step_index(one[1])
-        kept += [] if step in seen else [one]
-        seen |= {step} - {None}
-    return kept
+    kept: dict[int, StepLine] = {}
+    for place, one in enumerate(lines):
+        kept.setdefault(-1 - place if (step := step_index(one[1])) is None else step, one)
+    return [*kept.values()]
 
 
 def step_index(fields: Mapping[str, str]) -> int | None:
@@ -154,26 +180,8 @@ def _middle(lines: Sequence[StepLine], field: str) -> float | None:
 
 
 def _peak(lines: Sequence[StepLine], **units: float) -> float | None:
-    found = [
-        value * unit
-        for _, fields, *_ in lines
-        for name, unit in units.items()
-        if (value := number(fields.get(name, ""))) and value > 0
-    ]
-    return max(found, default=None)
-
-
-def measured_step(reading: LogReading, settings: LogSettings, experiment: Experiment) -> MeasuredStep | None:
-    """The median step; of a log that has tokens a second alone, by the tokens of the record; ``None`` if neither."""
-    step, rate = reading.measured.step, reading.measured.tokens_per_second_per_device
-    if step.median is not None:
-        return step.measured(reading.file, rate * step.median if rate else None, fewest=1)
-    tokens, devices = experiment.workload.tokens, experiment.hardware.devices or settings.devices
-    if rate is None or tokens is None or devices is None:
-        return None
-    return MeasuredStep(
-        seconds=tokens / devices / rate, tokens_per_device=tokens / devices, source=f"{reading.file}: tokens a second"
-    )
+    said = ((number(one[1][name]), unit) for one in lines for name, unit in units.items() if name in one[1])
+    return max((value * unit for value, unit in said if value), default=None)
 
 
 LONGEST_LINE = 2000

@@ -154,9 +154,8 @@ def _stack_of_file(values: Mapping[str, Any], path: Path) -> str | None:
 def reading_of(found: Scan, path: Path) -> LogReading:
     """What the lines of a log say of its last run."""
     numbers = [index for _, fields, *_ in found.steps if (index := step_index(fields)) is not None]
-    down = sum(after < before for before, after in pairwise(numbers))
-    is_reversed = down > 1 and 2 * down > len(numbers)  # the newest line stands first, as collectors export them
-    cuts = [] if is_reversed else _cuts(found)
+    is_reversed = sum(after < before for before, after in pairwise(numbers)) > max(1, len(numbers) / 2)
+    cuts = [] if is_reversed else _cuts(found)  # the newest line stands first, as collectors export them
     happened = [one[3] for one in found.steps[-1:]] + [one.offset for one in found.endings[-1:]]
     while len(cuts) > 1 and cuts[-1][1] > max(happened, default=0):
         cuts.pop()  # what prints settings again, and neither trains nor fails
@@ -171,12 +170,12 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     blocks = tuple(_overridden(block, statements.get("overrides", "")) for block in blocks)
     statements |= degrees_of_shape(statements.get("mesh_shape", ""), blocks)
     steps = [one for one in found.steps if one[3] >= start][:: -1 if is_reversed else 1]
-    told = any(one[0].stack != "any" for one in found.totals) or any("loss" in one[1] for one in steps)
+    stack = _stack(found, blocks)
+    told = stack is not None or any({"loss", "titled"} & one[1].keys() for one in steps)
     if not (blocks or statements.keys() - {"trainer"} or told):
         steps = [one for one in steps if not one[0].bar]  # anything draws progress bars
-    statements = (
-        {} if blocks else _alike(fields for offset, fields in found.settings if offset > last_before)
-    ) | statements
+    if not blocks:
+        statements = _alike(fields for offset, fields in found.settings if offset > last_before) | statements
     totals = [one for one in found.totals if one[3] >= start]
     figures = figures_of(steps)
     said = {key: str(value) for block in blocks if block.kind == "maxtext" for key, value in block.values.items()}
@@ -187,7 +186,7 @@ def reading_of(found: Scan, path: Path) -> LogReading:
         notes.append(f"one in {found.thinned} steps is read, as there are very many")
     batches = [batch for one in steps if (batch := number(one[1].get("global_batch", "")))]  # some runs ramp it up
     reading = LogReading(
-        schema="asap.log/1", file=path.name, stack=_stack(found, blocks), blocks=blocks, statements=statements,
+        schema="asap.log/1", file=path.name, stack=stack, blocks=blocks, statements=statements,
         hardware=hardware_of(found, statements, memory_bytes), figures=figures,
         global_batch_of_steps=int(batches[-1]) if batches else None,
         ending=ending, runs=len(cuts) + 1, lines=found.lines, notes=tuple(notes),
@@ -195,7 +194,7 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     said = settings_of(reading)
     tokens = said.global_batch * said.sequence if said.global_batch and said.sequence else None
     clock = figures.get("step_by_clock") if blocks or said.model_dump(exclude_none=True) else None
-    sizes = Sizes(tokens, said.global_batch, said.devices, said.accumulation, clock)
+    sizes = Sizes(tokens, said.global_batch, said.devices, clock)
     return reading.model_copy(update={"measured": measured(steps, totals, sizes)})
 
 

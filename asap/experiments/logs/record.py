@@ -3,6 +3,7 @@
 What the log leaves open stays unknown: no default of a program is taken where its settings were not printed.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,12 @@ from asap.experiments.huggingface_model import read_named_model
 from asap.experiments.logs.checks import check_trains_all, contradictions, of_another_run
 from asap.experiments.logs.formats import table
 from asap.experiments.logs.machine import mesh_of_maxtext, model_of_shapes, of_other_mesh, read_shapes
-from asap.experiments.logs.measured import measured_step
 from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import FLATTENED, LogReading, SettingsBlock
 from asap.experiments.logs.settings import LogSettings, settings_of
 from asap.experiments.logs.values import scalar
 from asap.experiments.maxtext.architecture import over_model
-from asap.experiments.observed import Measured, Observed
+from asap.experiments.observed import Measured, MeasuredStep, Observed
 from asap.experiments.remarks import still_open
 from asap.models import Workload
 from asap.plans import Mesh, Plan, Remat
@@ -35,7 +35,7 @@ _REMAT = {"none": Remat.NONE, "full": Remat.FULL}
 _NAMES = {"gpt-neox": "Megatron-DeepSpeed", "maxtext": "MaxText", "torchtitan": "torchtitan", "fsdp": "Accelerate FSDP"}
 _OF_DEEPSPEED = "deepspeed"
 _SIGNS = {"num_layers", "hidden_size", "num_attention_heads", "micro_batch_size", "batch_size"}
-_OF_ANY_OBJECTIVE = ("trainer", "deepspeed", "mlperf", "nemo", None)
+_OF_ANY_OBJECTIVE = ("trainer", "deepspeed", "mlperf", "nemo", "litgpt", None)
 """Programs that train other than language models as well."""
 
 
@@ -86,7 +86,7 @@ def read_log_record(
     update: dict[str, Any] = {"notes": tuple(dict.fromkeys(notes))}
     if elsewhere:
         return experiment.model_copy(update=update)
-    measured = measured_step(reading, settings, experiment)
+    measured = _measured_step(reading, settings, experiment)
     update["observed"] = Observed(file=path.name, measured=reading.measured, ending=reading.ending)
     sources = {"observed": path.name}
     if measured is not None and experiment.measured is None and not doubts:
@@ -243,6 +243,16 @@ def _framework(stack: str | None, settings: LogSettings) -> str | None:
     return stack and _NAMES.get(stack, table.framework if table else "PyTorch")
 
 
+def _measured_step(reading: LogReading, settings: LogSettings, experiment: Experiment) -> MeasuredStep | None:
+    """The median step; of a log that has tokens a second alone, by the tokens of the record; ``None`` if neither."""
+    step, rate = reading.measured.step, reading.measured.tokens_per_second_per_device
+    if step.median is not None:
+        return step.measured(reading.file, rate * step.median if rate else None, fewest=1)
+    each = (experiment.workload.tokens or 0) / (experiment.hardware.devices or settings.devices or math.inf)
+    source = f"{reading.file}: tokens a second"
+    return MeasuredStep(seconds=each / rate, tokens_per_device=each, source=source) if rate and each else None
+
+
 def _plan(settings: LogSettings) -> Plan | None:
     """The mesh, where devices, data parallelism and its sharding are stated."""
     groups = settings.data_parallel
@@ -291,9 +301,5 @@ def _notes(reading: LogReading, settings: LogSettings, path: Path) -> tuple[str,
     return tuple(notes)
 
 
-_ASSUMED = (
-    "all parameters on text are taken; adapters, preferences, reinforcement learning and encoders are not modelled"
-)
-_SELECTIVE = (
-    "every second layer is taken, as is torchtitan's default; activation_checkpoint.selective_ac_option=op says else"
-)
+_ASSUMED = "all parameters on text are taken; adapters, preferences, reinforcement learning, encoders are not modelled"
+_SELECTIVE = "every second layer is taken, torchtitan's default; activation_checkpoint.selective_ac_option=op says else"

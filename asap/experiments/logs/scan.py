@@ -22,12 +22,12 @@ _CONFIG_PARAM = b"Config param "
 _MOST = 4000
 """Statements, devices and endings that are kept; of more only the last."""
 _MOST_STEPS = 40_000
-_TIMED = (
+_TIMED = frozenset((
     "seconds", "milliseconds", "milliseconds_of_iteration", "seconds_each", "tokens_per_second_per_device",
-    "samples_per_second", "steps_per_second", "tokens_per_second", "elapsed", "seconds_of_line", "milliseconds_of_line",
-)  # fmt: skip
-"""Fields that say how long a step takes, the most exact first."""
-_OF_STEP = {"step", "loss", "seconds", "milliseconds"}  # of which a line of no known program has one: others are prose
+    "samples_per_second", "steps_per_second", "tokens_per_second", "elapsed",
+    "seconds_of_line", "milliseconds_of_line", "figure_of_line",
+))  # fmt: skip
+_OF_STEP = frozenset(("step", "loss", "seconds", "milliseconds", "steps_per_second"))  # else it is prose
 MOST_LINES_OF_ENDING = 7
 """Of a message of PyTorch or XLA, with all its figures, in a narrow terminal."""
 _MOST_OF_PIECE, _MOST_OF_FIRST = 500, 4000
@@ -112,7 +112,7 @@ class _Pass:
         self.scan = Scan()
         self._unwrapper: Unwrapper | None = None
         self._steps, self._totals = frozenset(map(id, steps())), frozenset(map(id, totals()))
-        self._timed: dict[bytes, list[str]] = {}
+        self._of_step = self._steps | {id(form) for form in totals() if form.stack != "any"}
         self._collectors: list[Collector] = []
         self._taken = 0
         self._unfinished: Found | None = None
@@ -166,31 +166,23 @@ class _Pass:
             places.setdefault(which, []).append(start)
         most = _MOST_OF_PIECE if self.scan.size else _MOST_OF_FIRST
         found: dict[int, list[tuple[_Known, int]]] = {}
-        taken: set[int] = set()
+        taken, many = set[int](), False
         for which in sorted(places):
             form, at, stride = _known()[which], places[which], 1
+            if many and _is_general(form):
+                break  # where a program says very many steps, nothing else says more
             if len(at) > most and id(form) not in self._steps:
                 at = at[: most // 2] + at[-most // 2 :]
             elif isinstance(form, Form) and len(at) > most:
-                at = self._counted_once(form, chunk, at)
                 stride = -(-len(at) // most)
-            last, own = -1, id(form) in self._steps and isinstance(form, Form) and not form.bar
+            last, own = -1, isinstance(form, Form) and id(form) in self._of_step and not form.bar
+            many |= own and stride > 1 and not _is_general(form)
             for place in at[:-1:stride] + at[-1:]:
                 if (begin := chunk.rfind(b"\n", 0, place) + 1) != last and not (_is_general(form) and begin in taken):
                     found.setdefault(begin, []).append((form, stride))
                     taken |= {begin} if own else set()
                     last = begin
         return sorted(found.items(), key=lambda one: one[0])
-
-    def _counted_once(self, form: Form, chunk: bytes, at: list[int]) -> list[int]:
-        """Of a step that stands on several lines, the one with its time."""
-        field = next((name for name in self._timed.get(form.anchor, ()) if name in form.fields), None)
-        if not form.spread or field is None:
-            return at
-        mark = form.marks(field)
-        return [
-            place for place in at if chunk.find(mark, chunk.rfind(b"\n", 0, place) + 1, chunk.find(b"\n", place)) >= 0
-        ]
 
     def _read_on(self, ending: Found, chunk: bytes, place: int) -> None:
         """Lines of the same process behind one that tells an ending with figures, up to another ending."""
@@ -286,10 +278,10 @@ class _Pass:
         fields = form.read(line)
         if "step" in fields and (clock := seconds_of_day(line[:_PREFIX])):
             fields["clock"] = clock
-        timed = [name for name in _TIMED if name in fields and (not form.general or fields.keys() & _OF_STEP)]
-        if not timed or (form.bar and (not is_training_bar(line) or fields.get("total_steps") == "1")):
+        if not fields.keys() & _TIMED or (form.general and not fields.keys() & _OF_STEP):
             return
-        self._timed[form.anchor] = timed
+        if form.bar and (not is_training_bar(line) or fields.get("total_steps") == "1"):
+            return
         self.scan.steps.append((form, fields, number, offset))
         self._stands_for.append(stands_for)
         if len(self.scan.steps) >= _MOST_STEPS:

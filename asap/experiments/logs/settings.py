@@ -62,8 +62,6 @@ class LogSettings(BaseModel):
         if self.devices and self.tensor and self.pipeline:
             product = self.tensor * self.pipeline * (self.context or 1)
             return self.devices // product if self.devices % product == 0 else None
-        if self.shard or self.replicate:
-            return (self.shard or 1) * (self.replicate or 1)
         if self.global_batch and self.micro_batch and self.accumulation:
             groups, rest = divmod(self.global_batch, self.micro_batch * self.accumulation)
             return int(groups) if groups and not rest else None
@@ -236,6 +234,8 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
     at_once = found.get("micro_batch", 0) * found.get("sequence", 0)
     for field, tokens, each in (
         ("global_batch", "batch_tokens", found.get("sequence")),
+        ("sequence", "batch_tokens", found.get("global_batch")),
+        ("sequence", "tokens_so_far", number(said.get("samples_so_far", ""))),
         ("devices", "tokens_at_once", at_once),
     ):
         if each and (whole := number(said.get(tokens, ""))) and whole % each == 0:

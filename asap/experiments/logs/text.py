@@ -5,7 +5,7 @@ import lzma
 import math
 import re
 import zlib
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -80,15 +80,10 @@ class _Json:
 def decoder_of(head: bytes) -> Callable[[bytes], bytes]:
     """How to read pieces of a text that begins so as UTF-8: PowerShell writes UTF-16, appended without its mark."""
     peek = head[:_ENCODING_PEEK]
-    if peek.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        encoding = "utf-16"
-    elif peek.startswith(BOM_UTF8):
-        encoding = "utf-8-sig"
-    elif b"\0" in peek and "\n" in (text := peek.decode("utf-16-le", "replace")) and "\0" not in text:
-        encoding = "utf-16-le"
-    else:
+    marked = peek.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    if not marked and (b"\0" not in peek or "\0" in (text := peek.decode("utf-16-le", "replace")) or "\n" not in text):
         return lambda piece: piece
-    decoder = getincrementaldecoder(encoding)("replace")
+    decoder = getincrementaldecoder("utf-16" if marked else "utf-16-le")("replace")
     return lambda piece: decoder.decode(piece).encode("utf-8", "replace")
 
 
@@ -115,6 +110,7 @@ class Unwrapper:
         """Lines with only a prefix each; a carriage return, behind which progress bars are redrawn, ends one too."""
         for carrier in self.objects:
             text = carrier.unwrapped(text)
+        text = text.replace(b"^M", b"\r") if b"^M" in text else text  # as cat -v and editors show it
         return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
 
     def lines(self, text: bytes) -> bytes:

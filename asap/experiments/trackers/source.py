@@ -148,10 +148,7 @@ def read_events(files: Iterable[Path]) -> Events:
         loader = import_module("tensorboard.backend.event_processing.event_file_loader")
         arrays = import_module("tensorboard.util.tensor_util")
     except ImportError:
-        raise UsageError(
-            "runs of TensorBoard need the extra tensorboard",
-            hint=extra_hint("tensorboard"),
-        ) from None
+        raise UsageError("runs of TensorBoard need the extra tensorboard", hint=extra_hint("tensorboard")) from None
     logging.getLogger("tensorboard").setLevel(logging.ERROR)
     events, files = Events(), tuple(files)
     is_empty = True
@@ -180,7 +177,6 @@ def _keep(events: Events, value: Any, step: int, to_array: Any) -> None:
 
 
 _TENSORBOARD = "tensorboard:"
-
 _SHOWN = 5
 
 

@@ -11,7 +11,7 @@ from asap.core.files import scratch_folder
 from asap.core.text import plain
 from asap.experiments.configuration import read_untrusted
 from asap.experiments.experiment import Experiment
-from asap.experiments.observed import MeasuredStep, steady_step
+from asap.experiments.observed import FEWEST, MeasuredStep, steady_step
 
 STEP_TIMES = {
     "perf/step_time_seconds": 1.0,  # MaxText, metric_logger.py
@@ -24,7 +24,6 @@ STEP_TIMES = {
     "step_time_ms": 1e-3,
 }
 """Metric of a step's duration → its unit in seconds."""
-_FEWEST = 3
 
 
 @dataclass(frozen=True)
@@ -93,6 +92,5 @@ def _measured(run: TrackedRun) -> MeasuredStep | None:
         return None
     times = [value * STEP_TIMES[run.metric] for value in run.values if value > 0]
     source = f"metric {run.metric} of {run.origin}"
-    if len(times) < _FEWEST:
-        return MeasuredStep(seconds=times[-1], source=source) if times else None
-    return steady_step(times, source)
+    few = MeasuredStep(seconds=times[-1], source=source) if times else None
+    return few if len(times) < FEWEST else steady_step(times, source)
