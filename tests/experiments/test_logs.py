@@ -123,6 +123,16 @@ def test_what_is_no_text_is_said_to_be_none(text, what, write):
         record(write(text))
 
 
+@pytest.mark.parametrize(("name", "head", "row"), [
+    ("wandb.csv", '"Step","run-1 - train/step_time","run-1 - train/step_time__MIN"', '"{}","0.51","0.4"'),
+    ("own.tsv", "step\tloss\tstep_time", "{}\t2.3\t0.51"),
+    ("metrics.jsonl", "{}", '{{"step": {}, "step_time": 0.51}}'),
+])  # fmt: skip
+def test_metrics_that_a_tracker_exports_are_steps(name, head, row, tmp_path):
+    (tmp_path / name).write_text("\n".join([head, *(row.format(step) for step in range(1, 20))]))
+    assert record(tmp_path / name).measured.seconds == 0.51
+
+
 def each(dress):
     return lambda text: "\n".join(dress(line) for line in text.splitlines()).encode()
 

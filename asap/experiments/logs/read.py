@@ -33,9 +33,9 @@ from asap.stacks.registry import claimant, folder_of, instead_of_log
 from asap.stacks.stack_settings import dotted
 
 SUFFIXES = (".log", ".out", ".err", ".stdout", ".stderr")
-_OTHERS = (".yaml", ".yml", ".json", ".toml", ".sh", ".py", ".gin", ".slurm", ".sbatch", ".csv", ".jsonl", ".pb")
-_OF_OBJECTS = (".json", ".jsonl")
-"""What collectors export lines of a log as."""
+_OTHERS = (".yaml", ".yml", ".json", ".toml", ".sh", ".py", ".gin", ".slurm", ".sbatch", ".jsonl", ".pb")
+_OF_ROWS = (".jsonl", ".csv", ".tsv")
+"""What trackers export metrics as."""
 _SAVED = (".yaml", ".yml", ".json")
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _PEEK, _BEGINNING = 256 << 10, 4 << 20
@@ -67,7 +67,7 @@ def is_log(path: Path) -> bool:
     suffix = (suffixes[-2] if len(suffixes) > 1 else "") if packed else suffixes[-1] if suffixes else ""
     if suffix in SUFFIXES or (packed and suffix == ".txt"):
         return True
-    if suffix in _OTHERS and suffix not in _OF_OBJECTS:
+    if suffix in _OTHERS and suffix not in (".json", ".jsonl"):
         return False
     try:
         with open_log(path) as stream:
@@ -77,10 +77,12 @@ def is_log(path: Path) -> bool:
     if any(all(sign in head for sign in signs) for signs in _KEPT):
         return True
     lines = lines_of(head)
-    if b"\0" in lines[:4096] or (suffix in _OF_OBJECTS and lines.strip() == head.strip()):
+    if b"\0" in lines[:4096] or (suffix == ".json" and lines.strip() == head.strip()):
         return False
     found = scan_text(head)
     printed = any(block.kind in _OF_LOGS_ALONE for block in found.blocks)
+    if suffix in _OF_ROWS and sum(1 for _ in found.steps) > 1:
+        return True
     return not head.startswith(b"#!") and bool(
         found.parameters or printed or sum(not one[0].general for one in found.steps) > 1
     )

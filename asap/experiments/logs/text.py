@@ -19,6 +19,7 @@ from pydantic_core import from_json
 from asap.core.errors import ConfigError, NotFoundError
 from asap.core.text import plain
 from asap.experiments.logs.formats import table
+from asap.experiments.logs.metrics_table import as_lines, is_table
 
 _MOST_CARRIERS = 4
 """Carriers that lie within each other."""
@@ -201,7 +202,8 @@ def open_log(path: Path) -> IO[bytes]:
     from isal import igzip
 
     unpack = {"gzip": igzip.open, "bzip2": bz2.open, "xz": lzma.open}.get(packed or "")
-    return cast("IO[bytes]", unpack(stream, "rb")) if unpack else stream
+    plainly = cast("IO[bytes]", unpack(stream, "rb")) if unpack else stream
+    return as_lines(plainly, path) if is_table(path) else plainly
 
 
 def _only_file(stream: IO[bytes], path: Path) -> IO[bytes]:
