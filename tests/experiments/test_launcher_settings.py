@@ -2,8 +2,6 @@
 
 from collections import Counter
 
-import pytest
-
 from asap.answers.inquiry import Inquiry
 from asap.answers.registry import ask
 from asap.core.errors import AsapError, InsufficientEvidenceError
@@ -11,7 +9,9 @@ from asap.experiments import Experiment, read_configuration
 from asap.experiments.create import Statement, create_experiment
 from asap.experiments.launcher_settings import key_of_launcher, with_launcher_settings
 from asap.study.study import study_of
-from tests.experiments.golden.readings import cases, laid_out
+from tests.cases import cases
+from tests.experiments.golden import readings
+from tests.experiments.golden.readings import laid_out
 
 TITAN = '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 4\nseq_len = 4096\n'
 SECTION, SIZES = (
@@ -44,17 +44,14 @@ def outcomes(case, folder):
 
 
 def test_settings_on_record_are_read_again_as_the_file_with_overrides_is(tmp_path):
-    chosen = [case for place, case in enumerate(cases()) if place % 24 == 0 and "plan" in case.get("reads", {})]
+    chosen = [
+        case for place, case in enumerate(readings.cases()) if place % 24 == 0 and "plan" in case.get("reads", {})
+    ]
     found = Counter(one for place, case in enumerate(chosen) for one in outcomes(case, tmp_path / str(place)))
     assert (found["read"] >= 0.9 * found.total(), found["other"] <= 0.02 * found.total()) == (True, True), found
 
 
-@pytest.mark.parametrize(("said", "batch", "plan"), [
-    ("local_batch_size=8 activation_checkpoint.mode=full", 64, "data=8 microbatches=1 remat=full"),
-    ("activation_checkpoint.mode=none", 32, "data=8 microbatches=1 remat=none"),
-    ("tensor_parallel_degree=2", 16, "data=4 model=2 microbatches=1"),
-    ("model=2 local_batch_size=8", 64, "data=4 model=2 microbatches=2"),
-])  # fmt: skip
+@cases("said, batch, plan")
 def test_what_if_takes_settings_in_the_words_of_the_launcher(said, batch, plan, tmp_path):
     (tmp_path / "llama.toml").write_text(TITAN, encoding="utf-8")
     record = create_experiment("run", Statement(hardware="h100-8"), config=tmp_path / "llama.toml")
