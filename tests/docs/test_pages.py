@@ -1,8 +1,10 @@
 """What the pages show is true: their commands run and print what stands there, and all others are known."""
 
 import re
+import runpy
 import shlex
 import shutil
+from pathlib import Path
 
 import pytest
 import typer
@@ -70,6 +72,12 @@ def test_every_script_is_named_on_a_page():
     kept = [path for path in (ROOT / "scripts").iterdir() if path.is_dir() or path.suffix in {"", ".py"}]
     pages = "".join(PAGES.values())
     assert not [path.name for path in kept if f"scripts/{path.name}" not in pages and path.name != "__pycache__"]
+
+
+def test_every_script_finds_what_it_imports():
+    for path in filter(Path.is_file, (ROOT / "scripts").iterdir()):
+        if path.read_bytes().startswith(b"#!/usr/bin/env python3"):
+            runpy.run_path(str(path), run_name="imported")
 
 
 PAGE = kept(__file__)["PAGE"]

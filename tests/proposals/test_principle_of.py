@@ -48,10 +48,7 @@ def test_a_title_says_where_activations_go_and_what_is_computed_again(before, af
     assert title(Plan.parse(f"data=8 remat={after}"), Plan.parse(f"data=8 remat={before}")).startswith(words)
 
 
-@pytest.mark.parametrize(("after", "size"), [
-    ("replica=16 microbatches=8", "smaller"), ("replica=8 model=2 microbatches=8", "as large as before"),
-    ("replica=4 model=4 microbatches=8", "larger"),
-])  # fmt: skip
+@cases("after, size")
 def test_more_microbatches_are_smaller_only_where_a_device_trains_no_more_of_the_batch(after, size):
     found = changes(Plan.parse(after), Plan.parse("replica=16 microbatches=4"))
     (principle,) = (each.principle for each in found if each.axis == "microbatches")

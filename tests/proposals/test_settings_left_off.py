@@ -105,9 +105,7 @@ def test_nanotron_is_told_in_its_yaml(tmp_path):
     assert launcher_line(study, split) == "parallelism: {tp_mode: REDUCE_SCATTER}  # its other keys stay"
 
 
-@pytest.mark.parametrize(
-    ("more", "then"), [("", ""), (" --distribute-saved-activations", " # without --distribute-saved-activations")]
-)
+@cases("more, then")
 def test_norms_that_every_tensor_device_repeats_are_split_by_the_plan_that_is_proposed(offered, more, then):
     study, _ = offered(f"{DENSE} --tensor-model-parallel-size 8 --use-distributed-optimizer{more}")
     split = study.plan.model_copy(update={"sequence_parallel": True})
@@ -132,9 +130,7 @@ def test_what_is_set_or_cannot_be_is_no_test(offered, run, more, hardware, name)
     assert name not in trials
 
 
-@pytest.mark.parametrize(
-    ("change", "first"), [({}, False), ({"fits": True}, True), ({"relative_step_time": 0.7}, False)]
-)
+@cases("change, first")
 def test_a_setting_that_does_not_make_a_run_fit_comes_before_no_plan_that_does(offered, change, first):
     study, _ = offered(f"{DENSE} --tensor-model-parallel-size 2")
     advised = propose(rank_candidates(study, {}), lambda study, plan: ())
