@@ -105,8 +105,7 @@ def key_of(spec: Spec, field: str, settings: Mapping[str, object]) -> str | None
 
 def _decided(spec: Spec, field: str, settings: Mapping[str, object]) -> tuple[Any, str | None]:
     for word in spec.workload.get(field, ()):
-        alone = word.beside is not None and axis_degree(spec, settings, word.beside) == 1
-        if (found := None if alone else meaning(word, settings)) is not None:
+        if (found := meaning(word, settings)) is not None:
             return found, word.key(settings)
     return None, None
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -37,9 +37,6 @@ class Word(Part):
     other: Meaning | None = Field(default=None, description="meaning of a word that is not among the values")
     open: bool = Field(
         default=False, description="a word that is not among the values says nothing; of a switch, one of truth"
-    )
-    beside: Literal["seq", "model", "stage", "data"] | None = Field(
-        default=None, description="counts only where this axis has a degree above one"
     )
     when: dict[str, str] = Field(default_factory=dict, description="counts only beside settings, as rules have them")
 

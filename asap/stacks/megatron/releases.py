@@ -122,7 +122,7 @@ def in_words_of_deepspeed(plan: Plan, current: Arguments, arguments: Mapping[str
         changed[ZERO] = "0"
     own = [key for key in RECOMPUTES_ALL if is_set(current, key)]
     if own and any(key in changed for key in RECOMPUTATION):
-        changed = {key: value for key, value in changed.items() if key not in RECOMPUTATION or value}
+        changed = {key: value for key, value in changed.items() if key not in RECOMPUTATION[1:] or value}
         changed |= dict.fromkeys(own, False)
     return changed
 

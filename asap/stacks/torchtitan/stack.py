@@ -69,7 +69,7 @@ def of_plan(settings: Settings, plan: Plan | None, model: Architecture | None, *
     overlaps = any(is_on(settings, f"{section}.{_OVERLAPS}") for section in ("parallelism", "experimental"))
     return {
         "zero_stage": 3 if sharded else None,
-        "sequence_parallel": split,
+        "sequence_parallel": True,
         "overlaps_tensor": overlaps and field_of(titan.TABLE, "compiled", settings) if split else None,
         "experts_over": titan.experts_over(settings, model is not None and model.is_moe),
     }
