@@ -1,6 +1,6 @@
 """A run with other settings of its launcher, read anew from the settings on its record."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,10 +16,11 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
 from asap.experiments.tables.reader import read_table
 from asap.stacks.registry import STACK, folder_of, irrelevant, specs, table_of
+from asap.stacks.spec import Spec
 from asap.stacks.trainer.arguments import AUTO, SECTION, TRAINER_MICRO_BATCH
 from asap.stacks.words import Word
 
-_OURS, _SECTION = "asap.", f"{SECTION}."
+_OURS, _SECTION, _RECORD = "asap.", f"{SECTION}.", Path("settings on record")
 _MISSPELT = 0.94
 """Likeness from which a word is taken for a misspelt setting."""
 
@@ -78,33 +79,39 @@ def with_launcher_settings(experiment: Experiment, changed: dict[str, str]) -> E
             "names a file, which is not read here", where=plain(named, 60), hint="asap analyze FILE KEY=VALUE",
         )  # fmt: skip
     said = {key: value for key, value in experiment.hyperparameters.items() if not key.startswith(_OURS)}
-    again = None
+    again, table = None, _names_deepspeed(said, changed)
     with suppress(AsapError):
-        again = _read(experiment, said)
+        again = _read(experiment, said, table)
     if again is None or (again.plan, again.workload) != (experiment.plan, experiment.workload):
         raise InsufficientEvidenceError(
             "this run cannot be read again from its settings alone", where=plain(" ".join(changed), 60),
             hint="asap analyze FILE KEY=VALUE",
         )  # fmt: skip
     twins = {f"{_SECTION}{key}": value for key, value in changed.items() if f"{_SECTION}{key}" in said}
-    found = _read(experiment, said | changed | twins)
+    found = _read(experiment, said | changed | twins, table)
     if found.plan is None:
         why = next(iter(found.notes), "settings that other files say decide it")
         raise InsufficientEvidenceError(f"leaves the plan open: {why}", where=plain(" ".join(changed), 60))
     return found.model_copy(update={"notes": tuple(note for note in found.notes if note not in again.notes)})
 
 
-def _read(experiment: Experiment, said: Mapping[str, Any]) -> Experiment:
-    """What these settings say, under the environment of the run."""
-    read = _by_stack(experiment, said)
+def _names_deepspeed(said: Mapping[str, Any], changed: Collection[str]) -> Spec | None:
+    """The table of a stack that names DeepSpeed's configuration, and has words for all that changes."""
+    tables = (one for one in specs().values() if one.deepspeed in said and {*one.files.needs} <= said.keys())
+    return next((one for one in tables if one.words >= {*changed}), None)
+
+
+def _read(experiment: Experiment, said: Mapping[str, Any], table: Spec | None) -> Experiment:
+    """What these settings say, by their own table or by that one, under the environment of the run."""
+    alone = Experiment(id=experiment.id, hardware=experiment.hardware, model=experiment.model)
+    read = read_table(table, said, _RECORD, (), alone) if table else _by_stack(experiment, said, alone)
     blocking = {"launch_blocking": experiment.workload.launch_blocking}
     return read.model_copy(update={"workload": read.workload.model_copy(update=blocking)})
 
 
-def _by_stack(experiment: Experiment, said: Mapping[str, Any]) -> Experiment:
-    path, named = Path("settings on record"), experiment.hyperparameters.get(STACK)
+def _by_stack(experiment: Experiment, said: Mapping[str, Any], alone: Experiment) -> Experiment:
+    path, named = _RECORD, experiment.hyperparameters.get(STACK)
     table = next((one for one in specs().values() if one.name == named), None)
-    alone = Experiment(id=experiment.id, hardware=experiment.hardware, model=experiment.model)
     arguments = {key: key.removeprefix(_SECTION) for key in said if key.startswith(_SECTION)}
     of_yaml = not arguments
     if of_yaml and said.keys() & ARGUMENTS:

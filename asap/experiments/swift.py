@@ -89,7 +89,7 @@ def read_trainer(
         launched = {f"{SIZES}.{SIZES}_cp_size": shared} if str(shared) != "1" else {}
     rest = [text for text in overrides if text.partition("=")[0] not in more]
     read = read_program(Program(path, stated | unsaid, launched, brought or {}), rest, experiment)
-    if read.workload.context_parallel is not None:
+    if read.plan is not None and read.plan.degree("seq") > 1:
         read = read.knowing(workload=read.workload.model_copy(update={"context_parallel": "ulysses"}))
     return read if {"torch_dtype", "dtype"} & said.keys() else read.knowing(_UNSAID_TYPE)
 

@@ -136,9 +136,7 @@ def test_a_rate_limit_of_an_hour_is_not_waited_for(state, github, waits):
     assert waits == []
 
 
-@pytest.mark.parametrize(
-    "api", ["http://example.org", "ftp://localhost", "file:///etc/passwd", "http://localhost.evil"]
-)
+@cases("api")
 def test_a_token_goes_nowhere_without_encryption(api):
     with pytest.raises(UsageError, match="https only"):
         GitHub("t", api)

@@ -18,15 +18,14 @@ from asap.plans.axes import Axis
 from asap.prediction.step_model.encoding import hardware_inputs
 from asap.prediction.step_model.torus import links_of
 from compiled_tables import configure
+from tests.cases import cases
 
 pytestmark = pytest.mark.compiles
 MESHES: tuple[tuple[Axis, ...], ...] = (("data", "seq", "model"), ("data", "model", "expert"))
 """Each from its slowest axis to its fastest."""
 
 
-@pytest.mark.parametrize(
-    ("machine", "agree"), [("v5e:4x4", 1.0), ("v5e:16x16", 1.0), ("v5e:4x8", 0.9), ("v5p:4x4x8", 0.9)]
-)
+@cases("machine, agree")
 def test_the_links_of_an_axis_are_those_of_its_groups_on_the_mesh_of_jax(machine, agree):
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, initializer=configure, initargs=((),)) as pool:

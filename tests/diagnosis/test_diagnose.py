@@ -150,9 +150,7 @@ def test_what_to_capture_is_in_the_words_of_the_stack(stack, word):
     assert word in (diagnosis.missing[0].capture or "")
 
 
-@pytest.mark.parametrize(
-    ("chip", "word"), [("v5e", "pallas_call"), ("mi300x", "rocprof-compute"), ("h100", "Nsight Compute")]
-)
+@cases("chip, word")
 def test_opaque_kernels_are_looked_at_with_what_the_chip_has(chip, word):
     finding = diagnose(profile(operation(0.9, opaque=True)), chip=load_chip(chip)).findings[0]
     assert word in (finding.advice or "")

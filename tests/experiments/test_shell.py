@@ -101,9 +101,7 @@ def test_options_that_a_substitution_may_print_are_not_sure():
     assert [(command.certain, "--z" in command.text) for command in commands] == [(False, True), (True, False)]
 
 
-@pytest.mark.parametrize(
-    "end", ["> train.log 2>&1", "&> out/$JOB.log", '1>>"$OUT" 2>> "$ERR"', ">$LOG", "2>&1 >> a.log", "< /dev/null"]
-)
+@cases("end")
 def test_where_output_goes_is_no_argument(end):
     said = {option.name: option.words for option in options(f"train.py --prompt 'a > b' --lr 1 --bf16 {end}")}
     assert said == {"prompt": ("a > b",), "lr": ("1",), "bf16": ()}

@@ -61,9 +61,7 @@ ARGUMENTS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("hardware", "said", "network"), [("a800-8", "4 nodes of 2", None), ("2x4xA800", "2 nodes of 4", "40Gb/node")]
-)
+@cases("hardware, said, network")
 def test_what_is_said_of_nodes_goes_before_what_the_launcher_starts_on_each(tmp_path: Path, hardware, said, network):
     script = tmp_path / "train.sh"
     script.write_text(LAUNCH + ARGUMENTS + "\n")

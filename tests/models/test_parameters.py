@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.models import Architecture, count_parameters, find_architecture
+from tests.cases import cases
 
 PUBLISHED = [
     json.loads(line)
@@ -101,9 +102,7 @@ def test_learned_positions_are_rows_of_the_embedding(model: Architecture, rows: 
     assert count_parameters(positioned).total - count_parameters(model).total == rows * model.d_model
 
 
-@pytest.mark.parametrize(
-    ("layers", "leading", "every", "moe"), [(61, 3, 1, 58), (48, 0, 2, 24), (8, 0, 2, 4), (5, 1, 2, 2), (2, 5, 1, 0)]
-)
+@cases("layers, leading, every, moe")
 def test_which_layers_have_experts(layers: int, leading: int, every: int, moe: int) -> None:
     shape = {"experts": 8, "experts_per_token": 2, "leading_dense_layers": leading, "moe_every": every}
     assert Architecture(layers=layers, **shape).moe_layers == moe

@@ -1,6 +1,5 @@
 from math import comb, prod
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,9 +57,7 @@ def test_kv_heads_may_repeat_over_a_longer_model_axis():
     assert not violations(Plan.parse("model=2"), constraints)
 
 
-@pytest.mark.parametrize(
-    ("framework", "valid"), [("MaxText", False), (None, False), ("torchtitan", True), ("NeMo", True)]
-)
+@cases("framework, valid")
 def test_the_width_divides_over_fsdp_where_jax_shards_it(framework, valid):
     constraints = constraints_of(Architecture(d_model=2880), Workload(framework=framework), 128)
     assert (violations(Plan.parse("data=128"), constraints) == []) == valid

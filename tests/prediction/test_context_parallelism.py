@@ -34,9 +34,7 @@ def test_a_stack_has_a_way_of_its_own(workload, framework, kind):
     assert context_parallel_kind(said) == "ring"
 
 
-@pytest.mark.parametrize(
-    ("kind", "collective"), [("all_gather", "all-gather"), ("ulysses", "all-to-all"), ("ring", "collective-permute")]
-)
+@cases("kind, collective")
 def test_a_prediction_names_the_collective_of_each_way(decoder, workload, h100, kind, collective):
     (found,) = predict(
         Plan.parse("replica=8 seq=8"), decoder, workload.model_copy(update={"context_parallel": kind}), h100
