@@ -50,7 +50,7 @@ class MemoryAnswer(Answer):
 
 
 class Memory(Query):
-    """Say whether a plan fits into HBM, how likely, and what takes the memory."""
+    """Say whether a plan fits into HBM, how likely, what takes the memory, and which single changes need less."""
 
     plan: PlanName = "now"
 

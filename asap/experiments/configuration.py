@@ -13,6 +13,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_document, read_text, without_wrapping
 from asap.experiments.huggingface_model import read_huggingface
 from asap.experiments.launch.job import manifests, read_job
+from asap.experiments.logs.metrics_table import is_table
 from asap.experiments.logs.read import is_log, log_of_folder
 from asap.experiments.logs.record import read_log_record
 from asap.experiments.maxtext.launch import is_override
@@ -140,7 +141,7 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
         if maxtext:
             experiment = read_maxtext(Document(_BASE, {}, {}), maxtext, experiment)
         return apply_field_overrides(experiment, fields)
-    if is_log(path):
+    if is_log(path) or is_table(path):
         fields, rest = _fields_apart(overrides)
         return apply_field_overrides(read_log_record(path, rest, experiment, read_settings), fields)
     if other := read_as_text(path, overrides, experiment):

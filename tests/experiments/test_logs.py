@@ -131,6 +131,9 @@ def test_what_is_no_text_is_said_to_be_none(text, what, write):
 def test_metrics_that_a_tracker_exports_are_steps(name, head, row, tmp_path):
     (tmp_path / name).write_text("\n".join([head, *(row.format(step) for step in range(1, 20))]))
     assert record(tmp_path / name).measured.seconds == 0.51
+    (tmp_path / "two.csv").write_text("Step,a - step_time,b - step_time\n1,0.5,0.6\n")
+    with pytest.raises(ConfigError, match="has the metrics of several runs"):
+        record(tmp_path / "two.csv")
 
 
 def each(dress):

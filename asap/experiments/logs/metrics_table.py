@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -27,25 +27,28 @@ def as_lines(stream: IO[bytes], path: Path) -> IO[bytes]:
     """The rows of a table as lines of JSON, each with the names of its columns.
 
     Raises:
-        ConfigError: it is no table.
+        ConfigError: it is no table, too large, or one of several runs.
     """
-    text = stream.read(_LARGEST).decode("utf-8-sig", errors="replace")
+    raw = stream.read(_LARGEST + 1)
+    if len(raw) > _LARGEST:
+        raise ConfigError(f"is larger than {_LARGEST:,} bytes", where=str(path), hint="export fewer columns or steps")
+    text = raw.decode("utf-8-sig", errors="replace")
     first = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
-    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter)
+    rows = csv.DictReader(io.StringIO(text), delimiter=max(",;\t", key=first.count))
     try:
-        return io.BytesIO("".join(f"{json.dumps(row)}\n" for row in _objects(rows)).encode())
+        kept = [name for name in rows.fieldnames or () if name and not name.endswith(_ENDS)]
+        metrics = {name: name.rpartition(_RUN)[2] for name in kept}
+        if len({*metrics.values()}) < len(metrics):
+            raise ConfigError("has the metrics of several runs", where=str(path), hint="export those of one run")
+        return io.BytesIO("".join(f"{json.dumps(one)}\n" for one in _objects(rows, metrics)).encode())
     except csv.Error as error:
         raise ConfigError(f"is no table: {error}", where=str(path)) from error
 
 
-def _objects(rows: Iterable[dict[str | None, str | list[str] | None]]) -> Iterator[dict[str, object]]:
+def _objects(rows: Iterable[Mapping[str, object]], metrics: Mapping[str, str]) -> Iterator[dict[str, object]]:
     for row in rows:
-        yield {
-            name.rpartition(_RUN)[2]: _number(value)
-            for name, value in row.items()
-            if name and isinstance(value, str) and value.strip() and not name.endswith(_ENDS)
-        }
+        said = ((metric, row.get(name)) for name, metric in metrics.items())
+        yield {metric: _number(value) for metric, value in said if isinstance(value, str) and value.strip()}
 
 
 def _number(text: str) -> object:
