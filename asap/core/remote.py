@@ -39,7 +39,7 @@ def local_copy(address: str, suffix: str) -> Path:
     with _opened(address) as (system, root):
         names = [root] if system.isfile(root) else _newest(system, root, suffix)
         if not names:
-            hint = "of an address profiles alone are read: download anything else, and give the file"
+            hint = "only profiles are read from an address: download anything else, and give its path"
             raise NotFoundError(f"holds no *{suffix}", where=plain(redacted(address), 200), hint=hint)
         return _copied(system, names, single=names == [root])
 

@@ -126,14 +126,18 @@ def test_what_is_no_text_is_said_to_be_none(text, what, write):
 @pytest.mark.parametrize(("name", "head", "row"), [
     ("wandb.csv", '"Step","run-1 - train/step_time","run-1 - train/step_time__MIN"', '"{}","0.51","0.4"'),
     ("own.tsv", "step\tloss\tstep_time", "{}\t2.3\t0.51"),
-    ("metrics.jsonl", "{}", '{{"step": {}, "step_time": 0.51}}'),
+    ("comma.csv", "step;step_time", "{};0,51"), ("metrics.jsonl", "{}", '{{"step": {}, "step_time": 0.51}}'),
 ])  # fmt: skip
 def test_metrics_that_a_tracker_exports_are_steps(name, head, row, tmp_path):
     (tmp_path / name).write_text("\n".join([head, *(row.format(step) for step in range(1, 20))]))
     assert record(tmp_path / name).measured.seconds == 0.51
-    (tmp_path / "two.csv").write_text("Step,a - step_time,b - step_time\n1,0.5,0.6\n")
-    with pytest.raises(ConfigError, match="has the metrics of several runs"):
-        record(tmp_path / "two.csv")
+    for said, table in (
+        ("of several runs", "Step,a - step_time,b - step_time"),
+        ("no column", "model,batch,step_time"),
+    ):
+        (tmp_path / "other.csv").write_text(f"{table}\n1,0.5,0.6\n2,0.5,0.6\n")
+        with pytest.raises(ConfigError, match=said):
+            record(tmp_path / "other.csv")
 
 
 def each(dress):

@@ -25,7 +25,7 @@ _TRAILING = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 _OPEN = re.compile(r'("(?:\\.|[^"\\])*")|(\$(?:\{[^{}"]*\}|\(\([^()"]*\)\)|\([^()"]*\)|\w+))')
 """A value that a script fills in, which stands outside of quotes; texts are skipped."""
 _UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)
-_UNPACK, _COPY = "unpack it, and give the file in it that counts", "copy its text into a file, and give that"
+_UNPACK, _COPY = "unpack it, and give the log or configuration in it", "copy its text into a file, and give that"
 _NO_TEXT = {
     b"\x89PNG": ("a picture", _COPY), b"\xff\xd8\xff": ("a picture", _COPY), b"%PDF": ("a PDF", _COPY),
     b"PK\x03\x04": ("an archive", _UNPACK), b"\x1f\x8b": ("an archive", _UNPACK), b"\xfd7zXZ": ("an archive", _UNPACK),

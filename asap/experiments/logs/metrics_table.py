@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
@@ -14,6 +15,8 @@ _LARGEST = 64 << 20
 """Bytes that are read of one."""
 _ENDS = ("__MIN", "__MAX")
 """Of the columns in which W&B repeats each metric."""
+_STEPS = ("step", "steps", "iteration", "iter", "update")
+"""Last words of what counts rows."""
 _RUN = " - "
 """Between the name of a run and that of a metric, as W&B joins them."""
 
@@ -24,35 +27,41 @@ def is_table(path: Path) -> bool:
 
 
 def as_lines(stream: IO[bytes], path: Path) -> IO[bytes]:
-    """The rows of a table as lines of JSON, each with the names of its columns.
+    """The numbers of a table as lines of JSON, each with the name of its column.
 
     Raises:
-        ConfigError: it is no table, too large, or one of several runs.
+        ConfigError: it is no table, too large, one of several runs, or says no steps.
     """
     raw = stream.read(_LARGEST + 1)
     if len(raw) > _LARGEST:
         raise ConfigError(f"is larger than {_LARGEST:,} bytes", where=str(path), hint="export fewer columns or steps")
     text = raw.decode("utf-8-sig", errors="replace")
     first = text.partition("\n")[0]
-    rows = csv.DictReader(io.StringIO(text), delimiter=max(",;\t", key=first.count))
+    delimiter = max(",;\t", key=first.count)
+    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter)
     try:
         kept = [name for name in rows.fieldnames or () if name and not name.endswith(_ENDS)]
         metrics = {name: name.rpartition(_RUN)[2] for name in kept}
         if len({*metrics.values()}) < len(metrics):
             raise ConfigError("has the metrics of several runs", where=str(path), hint="export those of one run")
-        return io.BytesIO("".join(f"{json.dumps(one)}\n" for one in _objects(rows, metrics)).encode())
+        if not any(re.split(r"[^a-z]", name.lower().rstrip("_ "))[-1] in _STEPS for name in kept):
+            raise ConfigError("has no column of steps", where=str(path), hint="export the step beside each metric")
+        point = "," if delimiter == ";" else "."
+        return io.BytesIO("".join(f"{json.dumps(one)}\n" for one in _numbers(rows, metrics, point)).encode())
     except csv.Error as error:
         raise ConfigError(f"is no table: {error}", where=str(path)) from error
 
 
-def _objects(rows: Iterable[Mapping[str, object]], metrics: Mapping[str, str]) -> Iterator[dict[str, object]]:
+def _numbers(
+    rows: Iterable[Mapping[str, object]], metrics: Mapping[str, str], point: str
+) -> Iterator[dict[str, float]]:
     for row in rows:
-        said = ((metric, row.get(name)) for name, metric in metrics.items())
-        yield {metric: _number(value) for metric, value in said if isinstance(value, str) and value.strip()}
+        found = {metric: _number(str(row.get(name) or "").replace(point, ".")) for name, metric in metrics.items()}
+        yield {metric: value for metric, value in found.items() if value is not None}
 
 
-def _number(text: str) -> object:
+def _number(text: str) -> float | None:
     try:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:
-        return text
+        return None
