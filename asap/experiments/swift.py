@@ -34,8 +34,6 @@ _TUNERS = _TABLE.refused[0].keys
 """What is trained, as versions 4, 3 and 2 call it."""
 _OWN = frozenset((*_TABLE.by_code, *_TABLE.renamed))
 _FSDP = "fsdp_config"
-_OF_ADAPTERS = ("lora_rank",)
-"""Recorded of any run; what is trained is said by name."""
 _BATCH = 16
 """Sequences that a step has at least, where accumulation is not said."""
 _UNSAID_TYPE = "torch_dtype is not said, and taken as bf16: the model's config.json decides it"
@@ -79,7 +77,7 @@ def read_trainer(
     unsaid = {key: str(value) for key, value in stated.items() if key not in known}
     arguments = StackSettings(_with_defaults(known, unsaid, experiment), str(path))
     check_trains_decoder(arguments, "lora")
-    stated = {key: value for key, value in arguments.items() if key not in _OF_ADAPTERS}
+    stated = dict(arguments)
     launched: dict[str, Any] = {}
     if DEEPSPEED in arguments:
         launched = {KIND: "DEEPSPEED", IN_FILE: arguments[DEEPSPEED]}

@@ -17,8 +17,6 @@ from asap.stacks.stack_settings import StackSettings
 _BY_NAME = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["program"]
 METHODS = ("loss", "method", "algorithm", "objective", "stage")
 """Arguments that name the method of a program which has several."""
-_RANK, _OFF = re.compile(r"(?:lora|adapter)_\w+|rank"), ("0", "false", "none", "")
-"""Of adapters, which a program trains where no switch says that it does not."""
 _READ = "read are programs that train all parameters of a decoder on tokens"
 _ANY = re.compile(r"(?:main|train|run|finetune|__main__)\.py")
 
@@ -46,21 +44,18 @@ def check_program(program: str, path: Path, model_said: bool = False) -> None:
 
 
 def check_arguments(arguments: Mapping[str, Any], path: Path) -> None:
-    """Raise ConfigError where arguments are those of training adapters, or on preferences or rewards, or tell a program
-    to split its model over devices by code of its own; adapters that a variable may turn off are left open."""
+    """Raise ConfigError where arguments are those of training a part of the parameters other than low-rank adapters, or
+    on preferences or rewards, or tell a program to split its model over devices by code of its own; what a variable may
+    turn off is left open."""
     table = spec("trainer")
     parts = [one for one in table.refused if one.reason == _IN_PART]
-    switches = [key for key in arguments if any(one.forbids(key, "true") for one in parts)]
-    left = {key for key in switches if has_substitution(str(arguments[key]))}
+    left = {key for key, value in arguments.items() if has_substitution(str(value))}
+    left = {key for key in left if any(one.forbids(key, "true") for one in parts)}
     said = {key: value for key, value in arguments.items() if key not in left}
     refuse(table, StackSettings(said, str(path)))
-    ranks = (key for key in said if _RANK.fullmatch(key) and str(said[key]).casefold() not in _OFF)
-    rank = next((key for key in ranks if not has_substitution(str(said[key]))), None)
-    if rank and not switches and "finetuning_type" not in said:
-        raise _refusal(rank, said[rank], f"{_IN_PART}, which is not modelled", str(path), _ALL)
 
 
-_IN_PART, _ALL = "training a part of the parameters", "give a run that trains all of them"
+_IN_PART = "training a part of the parameters"
 
 
 def refuse(table: Spec, settings: StackSettings) -> None:

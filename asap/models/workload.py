@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.units import Count
+from asap.models.adapters import ALL, Projections
 
 FULL_PRECISION = ("fp32", "float32")
 """Names of 32-bit floating point; a workload that names no precision computes in bf16."""
@@ -19,6 +20,8 @@ GraphModule = Literal["attn", "mlp", "moe", "moe_router", "moe_preprocess"]
 ExpertDispatcher = Literal["all_gather", "all_to_all", "deepep"]
 """How tokens reach their experts: a copy for each of them by NCCL's all-to-all, or one for each node, which forwards it
 (DeepEP, HybridEP)."""
+FrozenPrecision = Literal["fp32", "bf16", "int8", "nf4"]
+"""Of weights that are not trained; 8 and 4 bits as in bitsandbytes (arXiv:2208.07339, arXiv:2305.14314)."""
 FoldedAxis = Literal["model", "seq"]
 """Of what experts may lie over beside their own axis."""
 
@@ -39,6 +42,14 @@ class Workload(BaseModel):
         default=None, description="of Adam's first moment, or of what another optimizer keeps like it: fp32, bf16, int8"
     )
     second_moment_precision: str | None = Field(default=None, description="of Adam's second moment: fp32, bf16, int8")
+    adapter_rank: Count | None = Field(
+        default=None,
+        description="of low-rank adapters that are trained beside frozen weights (LoRA); None: there are none",
+    )
+    adapted: Projections = Field(default=ALL, description="projections of a layer that have adapters")
+    frozen_precision: FrozenPrecision | None = Field(
+        default=None, description="in which adapters leave the weights; None: as weights that are trained"
+    )
     optimizer: str | None = Field(default=None, description="adamw, adafactor, sgd, …")
     attention: str | None = Field(default=None, description="kernel: flash, splash, dot_product, …")
     framework: str | None = Field(default=None, description="MaxText, Megatron-LM, …")

@@ -100,7 +100,9 @@ def evaluate_plans(
         mixed = mixed - other.weight * costs
         risks.append((other.setting, held, costs))
     mixture, distance = mixture_of(base, read), distance_from(fit.region, inputs)
-    doubtful = doubtful_groups(fit.region, groups, architecture.is_moe)
+    doubtful = {*doubtful_groups(fit.region, groups, architecture.is_moe)} | (
+        {"together"} if workload.adapter_rank else set()
+    )
     doubts = doubts_of(inputs, step, distance, [doubtful], mixture.spread, [groups.framework])
     return Evaluation(
         plans=tuple(plans),

@@ -34,7 +34,7 @@ def in_words_of_trainer(values: Mapping[str, Any], path: Path) -> dict[str, Any]
     Raises:
         ConfigError: they train by another method than prediction of tokens.
     """
-    if not {*_FACTORY.files.own} & values.keys():
+    if values.keys().isdisjoint(_FACTORY.files.own):
         return dict(values)
     stated = _DEFAULTS | {key: value for key, value in values.items() if value is not None}
     refuse(_FACTORY, StackSettings(stated, str(path)))
@@ -67,7 +67,8 @@ def read_trainer_file(
     written = with_file({**values, **more}, path, {})
     stated = in_words_of_trainer(written, path)
     started = any(stated.get(key) for key in (OPTION, LAUNCH_FILE, KIND, PROCESSES)) or KIND in own
-    by_deepspeed = bool(written.get(DEEPSPEED)) or (not started and (alone or DEEPSPEED in written))
+    factory = not written.keys().isdisjoint(_FACTORY.files.own)  # its command starts replicas by itself
+    by_deepspeed = bool(written.get(DEEPSPEED)) or (not started and ((alone and not factory) or DEEPSPEED in written))
     launched = {KIND: "DEEPSPEED", IN_FILE: stated.get(DEEPSPEED) or ""} if by_deepspeed else {}
     assumed = {**TRAINER.defaults, "bf16": False, "fp16": False, RECOMPUTE: False} if by_deepspeed else {}
     defaults = {} if by_deepspeed else TRAINER.defaults

@@ -28,6 +28,8 @@ _WITHOUT_TIED = ("tflops", "mfu", "parameters")
 """What torchtitan counts without the matrix that embeddings and outputs share, in some releases."""
 _OF_PEFT = "adapter_config.json"
 """What PEFT saves beside the log of a run that trains adapters."""
+_LOW_RANK, _MOST_OF_LOW_RANK = (_OF_PEFT, "lora", "qlora", "peft"), 0.1
+"""How they are called, and the share of the parameters that is taken for them where they are not."""
 _MOST_ADAPTERS = 0.5
 """Share of the parameters that training all of a model exceeds, also where embeddings are frozen."""
 _OF_PLAN = frozenset(
@@ -186,8 +188,12 @@ def of_another_run(reading: LogReading, settings: LogSettings, experiment: Exper
     return (f"{reading.file} is of another run ({other}): what it measured is not taken",) if other else ()
 
 
-def check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> None:
-    """Raise ConfigError where a log says that a step is another than one of training all parameters on text."""
+def trains_adapters(reading: LogReading, settings: LogSettings, path: Path) -> bool:
+    """Whether a log says that low-rank adapters are trained, and not all parameters.
+
+    Raises:
+        ConfigError: it says that a step is another than one of training on text, or trains other parts.
+    """
     layers, hidden, vocab = settings.layers or 0, settings.hidden or 0, settings.vocab or 0
     least = (vocab + 2 * layers * hidden) * hidden if layers and vocab else None  # embeddings, queries, outputs
     share = settings.trainable / whole if settings.trainable and (whole := settings.parameters or least) else 1.0
@@ -195,12 +201,15 @@ def check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> 
         hint = "asap resolve FILE shows what the log says; give a run that trains on text"
         raise ConfigError(f"{other} is not modelled", where=str(path), hint=hint)
     said = _OF_PEFT if path.with_name(_OF_PEFT).is_file() else settings.adapters
-    if said in (None, "none") and "adapter_rank" not in reading.statements and share > _MOST_ADAPTERS:
-        return
+    unnamed, ranked = said in (None, "none"), "adapter_rank" in reading.statements
+    if unnamed and not ranked and share > _MOST_ADAPTERS:
+        return False
+    if said in _LOW_RANK or (unnamed and (ranked or share < _MOST_OF_LOW_RANK)):
+        return True
     named = f"adapters ({said})" if said else "adapters"
     most = "" if settings.parameters else "at most "
     what = f"{most}{format_percent(share, 2)} of the parameters" if share <= _MOST_ADAPTERS else named
     raise ConfigError(
         f"trains {what}: training a part of the parameters is not modelled", where=str(path),
-        hint="asap resolve FILE shows what the log says; give a run that trains all parameters",
+        hint="asap resolve FILE shows what the log says; give a run that trains all parameters, or low-rank adapters",
     )  # fmt: skip

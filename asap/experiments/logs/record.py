@@ -14,7 +14,7 @@ from asap.core.units import exact
 from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import read_named_model
-from asap.experiments.logs.checks import check_trains_all, contradictions, of_another_run
+from asap.experiments.logs.checks import contradictions, of_another_run, trains_adapters
 from asap.experiments.logs.formats import table
 from asap.experiments.logs.machine import mesh_of_maxtext, model_of_shapes, of_other_mesh, read_shapes
 from asap.experiments.logs.read import read_log
@@ -25,6 +25,7 @@ from asap.experiments.maxtext.architecture import over_model
 from asap.experiments.observed import Measured, MeasuredStep, Observed
 from asap.experiments.remarks import still_open
 from asap.models import Workload
+from asap.models.adapters import ALL, adapter_parameters
 from asap.plans import Mesh, Plan, Remat
 from asap.stacks.registry import instead_of_log, is_claimed, specs
 from asap.stacks.stack_settings import dotted
@@ -56,7 +57,7 @@ def read_log_record(
     """
     reading = read_log(path)
     settings = settings_of(reading)
-    check_trains_all(reading, settings, path)
+    adapted = trains_adapters(reading, settings, path)
     elsewhere = of_another_run(reading, settings, experiment)
     experiment = _with_hardware(reading, settings, path, experiment)
     experiment, refusals = _by_readers(reading, settings, path, overrides, experiment, read_document)
@@ -64,6 +65,7 @@ def read_log_record(
         note = f"{path.name} prints a mesh of ({shape}), and not which axis is which: add --plan"
         experiment = experiment.model_copy(update={"plan": None}).knowing(note)
     experiment = _filled(settings, reading, path, experiment)
+    experiment = _with_adapters(reading, settings, path, experiment) if adapted else experiment
     doubts = contradictions(reading, settings, experiment)
     if experiment.plan is None and not any(doubts.values()) and (plan := _plan(settings)) is not None:
         experiment = experiment.knowing(plan=plan, provenance={"plan": path.name})
@@ -76,7 +78,7 @@ def read_log_record(
         reason = (refusals[0] if refusals else f"states {unread}") + ended
         raise ConfigError(reason, where=str(path), hint=instead_of_log(reading.stack))
     notes = (*elsewhere, *(f"{path.name} contradicts itself: {one}" for one in doubts), *reading.ending.note(path.name))
-    notes += (*experiment.notes, *reading.notes, *refusals, *_notes(reading, settings, path))
+    notes += (*experiment.notes, *reading.notes, *refusals, *_notes(reading, settings, path, adapted))
     if reading.blocks and not refusals and reading.stack:
         unsaid = {part: how for part, how in _ASKED.items() if getattr(experiment, part) is None}
         notes += tuple(
@@ -235,6 +237,24 @@ def _filled(settings: LogSettings, reading: LogReading, path: Path, experiment: 
     return experiment.knowing(*notes, provenance=sources, **update)
 
 
+_ADAPTED = (
+    "{} trains low-rank adapters beside weights that are taken as 16 bits: add workload.frozen_precision=nf4 or int8 if"
+    " they are quantized"
+)
+
+
+def _with_adapters(reading: LogReading, settings: LogSettings, path: Path, experiment: Experiment) -> Experiment:
+    """Adapters of all projections, of the rank that a line says or that has as many parameters as are trained (else 8);
+    where no block says it."""
+    if experiment.workload.adapter_rank:
+        return experiment
+    each = adapter_parameters(experiment.model, 1, ALL) if experiment.model else 0.0
+    rank = int(reading.statements.get("adapter_rank", 0)) or round((settings.trainable or 0) / each if each else 0) or 8
+    said = {"adapter_rank": rank, "frozen_precision": "bf16"}
+    workload = experiment.workload.model_copy(update=said)
+    return experiment.knowing(_ADAPTED.format(path.name), workload=workload)
+
+
 def _framework(stack: str | None, settings: LogSettings) -> str | None:
     """What the record calls a program; one that no table has words for is PyTorch's."""
     if stack == "trainer":
@@ -273,7 +293,7 @@ def _plan(settings: LogSettings) -> Plan | None:
     return Plan(ici=mesh, microbatches=microbatches or None, remat=_REMAT.get(settings.recompute or ""))
 
 
-def _notes(reading: LogReading, settings: LogSettings, path: Path) -> tuple[str, ...]:
+def _notes(reading: LogReading, settings: LogSettings, path: Path, adapted: bool) -> tuple[str, ...]:
     """What a reader of the record should know: what is not said, blocks that are cut, slow steps."""
     notes: list[str] = []
     if not (reading.blocks or settings.layers):
@@ -281,8 +301,9 @@ def _notes(reading: LogReading, settings: LogSettings, path: Path) -> tuple[str,
     if (chip := reading.hardware.chip) and not settings.devices:
         notes.append(f"{path.name} is of a run on {chip}, and does not say how many there are: add --hardware {chip}-N")
     if settings.objective is None and reading.stack in _OF_ANY_OBJECTIVE:
+        whole = "" if adapted else "training all parameters on "
         trained = f", and trains {exact(settings.trainable)} parameters" if settings.trainable else ""
-        notes.append(f"{path.name} does not say what its steps train{trained}: {_ASSUMED}")
+        notes.append(f"{path.name} does not say what its steps train{trained}: {_ASSUMED.format(whole)}")
     for block in reading.blocks:
         if not block.complete:
             missing = "taken as MaxText's defaults" if "model_name" in block.values else "unknown"
@@ -301,5 +322,5 @@ def _notes(reading: LogReading, settings: LogSettings, path: Path) -> tuple[str,
     return tuple(notes)
 
 
-_ASSUMED = "all parameters on text are taken; adapters, preferences, reinforcement learning, encoders are not modelled"
+_ASSUMED = "{}text is taken; preferences, reinforcement learning, encoders are not modelled"
 _SELECTIVE = "every second layer is taken, torchtitan's default; activation_checkpoint.selective_ac_option=op says else"

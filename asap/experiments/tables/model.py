@@ -75,7 +75,8 @@ def _shaped_or_named(spec: Spec, settings: StackSettings, path: Path, experiment
         given = experiment.model.model_dump(exclude_unset=True) if experiment.model else {}
         return experiment.knowing(model=_validated(fields | given, settings), provenance={"model": path.name})
     named = spec.model.name.said(settings) if spec.model.name else None
-    said = str(settings[spec.model.name.key(settings)]) if spec.model.name and named else ""
+    whole = str(settings[spec.model.name.key(settings)]) if spec.model.name and named else ""
+    said = named if named and spec.model.name and spec.model.name.pattern else whole
     model_name = hook(spec, "model_name")
     said = model_name(said) if said and model_name else said
     if not said or (name := name_at_end(said)) is None:

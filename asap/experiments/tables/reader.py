@@ -206,6 +206,9 @@ def _workload(
     return validated(Workload, {"framework": spec.framework, **known, **found, "global_batch": batch}, where)
 
 
+_OF_ADAPTERS = ("adapted", "frozen_precision")
+
+
 def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
     """Fields of the workload that the settings say, by the table and by the stack's own code."""
     workload = hook(spec, "workload")
@@ -213,7 +216,8 @@ def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
     found |= workload(settings) if workload else {}
     if found.get("optimizer") is not None:
         found |= {"optimizer": optimizer_family(str(found["optimizer"])), **moments_of_bits(str(found["optimizer"]))}
-    return {field: value for field, value in found.items() if value is not None}
+    left = () if found.get("adapter_rank") else _OF_ADAPTERS
+    return {field: value for field, value in found.items() if value is not None and field not in left}
 
 
 def _whole(value: Any) -> int | None:

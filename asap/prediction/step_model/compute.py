@@ -85,7 +85,7 @@ def compute(inputs: StepInputs, constants: Constants) -> Compute:
     elementwise = _elementwise(inputs, constants, tokens)
 
     products_again = before * layout.recompute_qkv + after * layout.recompute_out + mlp * layout.recompute_mlp
-    matmul = (before + after + mlp) * (1 + BACKWARD_MATMUL) + products_again
+    matmul = (before + after + mlp) * (1 + work.backward_products) + products_again
     backward = select(work.fused_attention, BACKWARD_FLASH, BACKWARD_MATMUL)
     attention_again = attention * layout.recompute_attention
     core = attention * (1 + backward) + attention_again
@@ -94,7 +94,7 @@ def compute(inputs: StepInputs, constants: Constants) -> Compute:
     traffic_again = elementwise * layout.recompute_elementwise + scores * layout.recompute_attention
 
     product = matmul_seconds(inputs, constants, tokens, model.vocab / layout.model, model.width)
-    logits = model.losses * product * (1 + BACKWARD_MATMUL)
+    logits = model.losses * product * (1 + work.backward_products)
     split = select(work.vocab_parallel_loss, layout.model, 1.0)
     softmax = (8 + 2 * work.logit_bytes) * model.losses * tokens * model.vocab / split / _hbm(inputs, constants)
     return Compute(matmul, core, traffic, moved, logits, softmax, products_again + attention_again, traffic_again)
@@ -109,8 +109,9 @@ def model_flops(inputs: StepInputs) -> Number:
     routed = model.experts_per_token * model.expert_mlp_width + model.shared_mlp_width
     per_layer = per_layer + model.moe_layers * (model.up_projections + 1) * model.width * routed
     attention = 2 * attended(inputs) * model.score_width * model.layers
-    forward = 2 * (per_layer + model.losses * model.vocab * model.width) + attention
-    return 3 * forward * work.batch * work.sequence
+    products = 2 * (per_layer + model.losses * model.vocab * model.width)
+    passes = (1 + work.backward_products) * products + (1 + BACKWARD_MATMUL) * attention
+    return passes * work.batch * work.sequence
 
 
 def _hbm(inputs: StepInputs, constants: Constants) -> Number:
@@ -179,7 +180,7 @@ def _elementwise(inputs: StepInputs, constants: Constants, tokens: Number) -> Nu
     )
     inner = ((model.up_projections + 1) * hidden + 2 * model.qkv_width) / layout.model
     routed = moe_share * work.routing_passes * inputs.computed_experts * model.width / layout.model
-    passes = constants.elementwise_traffic * (residual + inner) + routed
+    passes = constants.elementwise_traffic * (residual + inner) + routed + work.adapter_width / layout.model
     return ACTIVATION_BYTES * tokens * passes / _hbm(inputs, constants)
 
 

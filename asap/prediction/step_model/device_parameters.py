@@ -161,7 +161,8 @@ def reduction_seconds(inputs: StepInputs, constants: Constants) -> tuple[Number,
 def _gather(inputs: StepInputs, parameters: Number, ring: Channel) -> Number:
     """FSDP of so many parameters: gathered forward and backward, and their gradients scattered, in the last microbatch
     or in each."""
-    gathered = 2 * all_gather(ACTIVATION_BYTES * parameters, ring)
+    held = np.minimum(inputs.workload.parameter_bytes, ACTIVATION_BYTES)
+    gathered = 2 * all_gather(held * parameters, ring)
     scattered = reduce_scatter(inputs.workload.reduce_bytes * parameters, ring)
     return gathered + scattered / select(inputs.workload.accumulates_whole, inputs.plan.microbatches, 1.0)
 

@@ -108,7 +108,7 @@ def _allocated(inputs: StepInputs, buffers: TpuBuffers) -> StepMemory:
 def _buffered(inputs: StepInputs) -> Number:
     """Gradients that wait to be reduced over devices that share them, or over replicas; never more than all."""
     shared = inputs.plan.fsdp * inputs.replicas > 1
-    every = ACTIVATION_BYTES * stage_parameters(inputs)
+    every = inputs.workload.trained * ACTIVATION_BYTES * stage_parameters(inputs)
     return np.where(shared, np.minimum(inputs.workload.reduction_buffers, every), 0.0)
 
 
@@ -123,7 +123,7 @@ def _accumulated_whole(inputs: StepInputs) -> Number:
     """Gradients that FSDP keeps from microbatch to microbatch before it scatters them."""
     layout = inputs.plan
     kept = (inputs.workload.accumulates_whole > 0) & (layout.microbatches > 1) & (layout.fsdp > 1)
-    return np.where(kept, ACTIVATION_BYTES * stage_parameters(inputs), 0.0)
+    return np.where(kept, inputs.workload.trained * ACTIVATION_BYTES * stage_parameters(inputs), 0.0)
 
 
 def _of_microbatch(inputs: StepInputs, gradients: Number) -> Number:

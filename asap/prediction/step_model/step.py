@@ -8,7 +8,12 @@ from asap.prediction.step_model.activations import activations, offloaded
 from asap.prediction.step_model.communication import Communication, communication
 from asap.prediction.step_model.compute import Compute, compute, launches
 from asap.prediction.step_model.constants import Constants
-from asap.prediction.step_model.device_parameters import OwnedParameters, owned_parameters, reductions
+from asap.prediction.step_model.device_parameters import (
+    OwnedParameters,
+    layer_parameters,
+    owned_parameters,
+    reductions,
+)
 from asap.prediction.step_model.inputs import Number, StepInputs, select
 
 STACK_PASSES = 2.0
@@ -58,7 +63,7 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
     layout = inputs.plan
     comp, comm = compute(inputs, constants), communication(inputs, constants)
     count = layout.microbatches
-    stacked = _stacking(inputs, constants)
+    stacked = _stacking(inputs, constants) + _dequantizing(inputs, constants)
     each = comp.layer_matmul + comp.layer_attention + comp.layer_hbm + stacked
     tensor_each, sequence_each, expert_each = _exposed_in_a_layer(inputs, constants, comp, comm, each)
     device = each + tensor_each + sequence_each + expert_each
@@ -158,6 +163,13 @@ def _stacking(inputs: StepInputs, constants: Constants) -> Number:
     return moved / (inputs.hardware.hbm_bandwidth * constants.memory_efficiency)
 
 
+def _dequantizing(inputs: StepInputs, constants: Constants) -> Number:
+    """Seconds of a layer to restore weights to 16 bits from those that are held, before the products of each pass."""
+    passes = 2 + inputs.plan.recompute_layer
+    moved = passes * inputs.workload.dequantized_bytes * layer_parameters(inputs)
+    return moved / (inputs.hardware.hbm_bandwidth * constants.memory_efficiency)
+
+
 def longer(first: Number, second: Number) -> Number:
     """The longer of two times, smoothly: the norm of order 4 (squares, which are fast)."""
     return np.sqrt(np.sqrt(np.square(np.square(first)) + np.square(np.square(second))))
@@ -167,7 +179,7 @@ def _update(inputs: StepInputs, owned: OwnedParameters, constants: Constants) ->
     """The optimizer reads gradients and states and writes states and parameters once: bound by HBM, or by the host
     where its processors run it."""
     work, machine = inputs.workload, inputs.hardware
-    each = work.gradient_bytes + 2 * work.optimizer_bytes + work.parameter_bytes
+    each = work.gradient_bytes + 2 * work.optimizer_bytes + work.updated_bytes
     on_host = inputs.plan.host_optimizer * work.updates_on_host
     rate = select(on_host, machine.host_update, machine.hbm_bandwidth * constants.memory_efficiency)
     return each * owned.under_zero(inputs, 1) / rate
@@ -186,7 +198,7 @@ def _state_copies(inputs: StepInputs, owned: OwnedParameters) -> Number:
     the forward pass, the optimizer's state before the update, and both go back after."""
     work, layout = inputs.workload, inputs.plan
     sharded = layout.host_optimizer * owned.under_zero(inputs, 1)
-    results = sharded * (work.gradient_bytes + work.parameter_bytes)
+    results = sharded * (work.gradient_bytes + work.updated_bytes)
     state = 2 * (sharded * work.optimizer_bytes + layout.host_parameters * work.parameter_bytes * owned.total)
     return select(work.updates_on_host, results, state) / inputs.hardware.host_bandwidth
 

@@ -122,7 +122,7 @@ REASONS = {
     "chip": "the model was fitted to no run on this chip",
     "vendor": "the model was fitted to no run on a chip of this maker",
     "framework": "the software is not stated, or none that the model was fitted to",
-    "together": "it was fitted to no such model on this chip, or with this software on chips of this maker",
+    "together": "it was fitted to no such model, nor adapters, on this chip or with this software on its maker's chips",
     "code": "software of this kind differs much from one code to the next",
     "precision": "the model was fitted to no run in this precision",
     "network": "communication between nodes is hard to predict",

@@ -81,7 +81,9 @@ def recomputation(remat: Policy | None, settings: Mapping[str, object]) -> dict[
 Settings = Mapping[str, object]
 TRAINER = spec("trainer")
 _LENGTHS = word_keys(*TRAINER.workload["sequence_length"])
-_FIELDS = ("optimizer", "attention", "fused_linear_cross_entropy", "compiled")
+_FIELDS = (
+    "optimizer", "attention", "fused_linear_cross_entropy", "compiled", "adapter_rank", "adapted", "frozen_precision",
+)  # fmt: skip
 
 
 def arguments_of(settings: Settings) -> dict[str, object]:

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from asap.models import Architecture, Workload
+from asap.models import Architecture, Workload, count_parameters
+from asap.models.adapters import adapter_parameters, adapter_width
 from asap.models.architecture import pattern_length
 from asap.plans import Plan
 from asap.plans.degrees import workload_under
 from asap.prediction.step_model.communication import context_parallel_kind
-from asap.prediction.step_model.compute import KEPT_BYTES, PASSES, graphed_shares
+from asap.prediction.step_model.compute import BACKWARD_MATMUL, KEPT_BYTES, PASSES, graphed_shares
 from asap.prediction.step_model.groups import attention_class, framework_class, precision_class
 from asap.prediction.step_model.inputs import PlanInputs, WorkloadInputs
 from asap.stacks.deepspeed.stack import shards_parameters
@@ -73,13 +74,20 @@ FP32_MASTER = 4.0
 OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}
 OPTIMIZERS = ("adamw", "adam", "adam_pax", *OPTIMIZER_BYTES)
 """Optimizers whose state is known; those of Adam's kind keep two moments."""
-FROM_STATE = ("parameter_bytes", "gradient_bytes", "gather_bytes", "optimizer_bytes", "sequence_parallel")
+FROM_STATE = (
+    "parameter_bytes", "gradient_bytes", "gather_bytes", "optimizer_bytes", "updated_bytes", "sequence_parallel",
+)  # fmt: skip
 """Fields that follow from the training state, and from whether residuals are split."""
 OF_STATE = ("first_moment", "second_moment", "weight_precision", "optimizer", "sequence_parallel")
 """What a plan says of them."""
 HALF = 2.0
 DDP_BUCKET = 25 * 2.0**20
 """Bytes (``bucket_cap_mb`` of PyTorch's DistributedDataParallel, ``ddp_bucket_cap_mb`` of nanotron)."""
+FROZEN_BYTES = {"int8": 1.0, "nf4": 0.516}
+"""Bytes of a frozen weight: in 4 bits with constants for each 64, which are quantized in turn (arXiv:2305.14314, 3)."""
+DEQUANTIZED_BYTES = 18.0
+"""Bytes of HBM in whose time a weight is restored, once for each pass: Llama-3.1 8B in torchtune on an RTX 4090 takes
+0.12 s (its README), Qwen-7B in 4 bits of GPTQ on an A100 62 ms (its README, 512 tokens)."""
 OPERAND_BYTES = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5, "fp32": 4.0}
 LOGIT_BYTES = {"maxtext": 2.0, "jax": 2.0, "fsdp": 4.0, "nemo": 6.0}
 EAGER_LOGIT_BYTES = 12.0
@@ -119,7 +127,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
     narrow = not master and w.weight_precision == "bf16"
     parameter = 2.0 if master or narrow else 4.0
     graphed_attention, graphed_mlp = graphed_shares(w)
-    return WorkloadInputs(
+    inputs = WorkloadInputs(
         batch=w.global_batch or 0,
         sequence=w.sequence_length or 0,
         operand_bytes=operands,
@@ -169,6 +177,38 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         sequence_parallel=float(splits_residual(w)),
         experts_over_model=float("model" in w.experts_over),
         experts_over_seq=float("seq" in w.experts_over),
+        updated_bytes=parameter,
+        trained=1.0,
+        backward_products=BACKWARD_MATMUL,
+        dequantized_bytes=0.0,
+        adapter_width=0.0,
+    )
+    return inputs if w.adapter_rank is None else _with_adapters(inputs, w, architecture)
+
+
+def _with_adapters(inputs: WorkloadInputs, w: Workload, architecture: Architecture) -> WorkloadInputs:
+    """Frozen weights have no gradients and no state; adapters have both, in fp32 (peft, ``autocast_adapter_dtype``).
+    What lies outside of the layers is not quantized (transformers, ``get_keys_to_not_convert``)."""
+    counted = count_parameters(architecture)
+    trained = adapter_parameters(architecture, w.adapter_rank or 0, w.adapted) / counted.total
+    usual = min(float(inputs.parameter_bytes), OPERAND_BYTES.get(w.frozen_precision or "", FP32_MASTER))
+    packed = FROZEN_BYTES.get(w.frozen_precision or "")
+    held = (
+        usual if packed is None else (packed * counted.layers + HALF * (counted.total - counted.layers)) / counted.total
+    )
+    own = FP32_MASTER * trained
+    return replace(
+        inputs,
+        parameter_bytes=held + own,
+        gradient_bytes=own,
+        reduce_bytes=own,
+        gather_bytes=own,
+        optimizer_bytes=trained * _moment_bytes(w, FP32_MASTER),
+        updated_bytes=own,
+        trained=trained,
+        backward_products=BACKWARD_MATMUL / 2,
+        dequantized_bytes=0.0 if packed is None else DEQUANTIZED_BYTES,
+        adapter_width=adapter_width(architecture, w.adapted),
     )
 
 
@@ -225,7 +265,7 @@ def under_meshes(work: WorkloadInputs, layout: PlanInputs, w: Workload) -> Workl
         return replace(work, weights_over_tokens=widely) if w.zero_stage == 0 else work
     sharded = shards_parameters(layout.fsdp, layout.replica * layout.dcn_replica, layout.model, w.zero_stage or 0)
     stage = np.where(sharded, 0.0, min(w.zero_stage or 0, 2))
-    gathered = np.where(stage > 0, work.parameter_bytes, work.reduce_bytes)
+    gathered = np.where(stage > 0, work.updated_bytes, work.reduce_bytes)
     return replace(work, zero_stage=stage, weights_over_tokens=1.0 * sharded, gather_bytes=gathered)
 
 

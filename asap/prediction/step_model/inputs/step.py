@@ -34,6 +34,16 @@ class WorkloadInputs:
     """Bytes of gradients that replicas reduce at once, each time at the latency of their ring; without a limit, all."""
     optimizer_bytes: Number
     """Bytes per parameter of optimizer state, with the master copy."""
+    updated_bytes: Number
+    """Bytes per parameter that an update writes: of all, or of adapters beside frozen ones."""
+    trained: Number
+    """Share of the parameters that have gradients: 1, or that of adapters."""
+    backward_products: Number
+    """Matrix products of the backward pass for one of the forward pass."""
+    dequantized_bytes: Number
+    """Bytes per parameter that each pass reads and writes to restore weights held in 4 or 8 bits; 0 where none are."""
+    adapter_width: Number
+    """Elements of a token that the adapters of a layer read and write in the forward pass."""
     fused_attention: Number
     """Switch: the kernel keeps scores on the chip."""
     score_passes: Number
