@@ -14,7 +14,7 @@ from asap.prediction.step_model.device_parameters import (
     owned_parameters,
     reductions,
 )
-from asap.prediction.step_model.inputs import Number, StepInputs, select
+from asap.prediction.step_model.inputs import Number, StepInputs, anywhere, select
 
 STACK_PASSES = 2.0
 """HBM passes over what a layer keeps, to copy it into the stack of a loop over layers: it is read and written once. In
@@ -165,6 +165,8 @@ def _stacking(inputs: StepInputs, constants: Constants) -> Number:
 
 def _dequantizing(inputs: StepInputs, constants: Constants) -> Number:
     """Seconds of a layer to restore weights to 16 bits from those that are held, before the products of each pass."""
+    if not anywhere(inputs.workload.dequantized_bytes):
+        return 0.0
     passes = 2 + inputs.plan.recompute_layer
     moved = passes * inputs.workload.dequantized_bytes * layer_parameters(inputs)
     return moved / (inputs.hardware.hbm_bandwidth * constants.memory_efficiency)
