@@ -16,16 +16,14 @@ from asap.experiments.launch.job import manifests, read_job
 from asap.experiments.logs.metrics_table import is_table
 from asap.experiments.logs.read import is_log, log_of_folder
 from asap.experiments.logs.record import read_log_record
-from asap.experiments.maxtext.launch import is_override
-from asap.experiments.maxtext.loading import is_told_by, model_name_of
-from asap.experiments.maxtext.reader import read_maxtext
-from asap.experiments.maxtext.settings import known_keys
+from asap.experiments.maxtext import BASE, is_override, is_told_by, known_keys, read_maxtext
 from asap.experiments.megatron.script import signs_among
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file, split_overrides
 from asap.experiments.remarks import note_on_attention, note_on_paged, with_vocabulary
 from asap.experiments.shell import is_script
 from asap.experiments.tables.reader import read_table
+from asap.stacks.maxtext.architecture import model_name_of
 from asap.stacks.registry import instead_of_script, is_claimed, spec
 from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 
@@ -34,9 +32,6 @@ OPTIONS = "options"
 _HUGGING_FACE = ("model_type", "architectures")
 _OF_RUN = {TRAINER_MICRO_BATCH, "_name_or_path", *_HUGGING_FACE}
 _BLOCKING = "CUDA_LAUNCH_BLOCKING"
-_BASE = Path("base.yml")
-_SECTIONS = frozenset(("rl", "dpo", "lora", "student_overrides", "teacher_overrides"))
-"""MaxText's settings that hold others."""
 CONFIGURATIONS = (".yaml", ".yml", ".toml", ".json")
 _ANYONES = {"model"}
 """A field of a record that files of many programs have."""
@@ -139,7 +134,7 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
     if path is None:
         maxtext, fields = split_overrides(overrides, is_override)
         if maxtext:
-            experiment = read_maxtext(Document(_BASE, {}, {}), maxtext, experiment)
+            experiment = read_maxtext(Document(BASE, {}, {}), maxtext, experiment)
         return apply_field_overrides(experiment, fields)
     if is_log(path) or is_table(path):
         fields, rest = _fields_apart(overrides)
@@ -196,8 +191,7 @@ def _is_maxtext(document: Document) -> bool:
     if "schema" in keys or any(key in keys for key in _HUGGING_FACE):
         return False
     listed = {key: value if isinstance(value, list) else [value] for key, value in document.values.items()}
-    sections = {key for key, values in listed.items() if any(isinstance(each, dict) for each in values)}
-    settings = keys - (sections - _SECTIONS)
+    settings = {key for key, values in listed.items() if not any(isinstance(each, dict) for each in values)}
     fields = keys & FIELDS
     ours = 0 if fields == _ANYONES and keys != _ANYONES else len(fields)
     theirs = len(settings & (known_keys() | {"base_config"}))

@@ -15,12 +15,13 @@ from asap.experiments.configuration import CONFIGURATIONS, read_settings
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
 from asap.experiments.tables.reader import read_table
-from asap.stacks.registry import STACK, folder_of, irrelevant, specs, table_of
+from asap.stacks.registry import OURS, STACK, folder_of, irrelevant, specs, table_of
+from asap.stacks.rules import without_meant
 from asap.stacks.spec import Spec
 from asap.stacks.trainer.arguments import AUTO, SECTION, TRAINER_MICRO_BATCH
 from asap.stacks.words import Word
 
-_OURS, _SECTION, _RECORD = "asap.", f"{SECTION}.", Path("settings on record")
+_SECTION, _RECORD = f"{SECTION}.", Path("settings on record")
 _MISSPELT = 0.94
 """Likeness from which a word is taken for a misspelt setting."""
 
@@ -78,8 +79,10 @@ def with_launcher_settings(experiment: Experiment, changed: dict[str, str]) -> E
         raise InsufficientEvidenceError(
             "names a file, which is not read here", where=plain(named, 60), hint="asap analyze FILE KEY=VALUE",
         )  # fmt: skip
-    said = {key: value for key, value in experiment.hyperparameters.items() if not key.startswith(_OURS)}
+    said = {key: value for key, value in experiment.hyperparameters.items() if not key.startswith(OURS)}
     again, table = None, _names_deepspeed(said, changed)
+    own = next((one for one in specs().values() if one.name == experiment.hyperparameters.get(STACK)), None)
+    said = without_meant(own.means, said) if own else said
     with suppress(AsapError):
         again = _read(experiment, said, table)
     if again is None or (again.plan, again.workload) != (experiment.plan, experiment.workload):

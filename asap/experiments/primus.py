@@ -12,8 +12,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.huggingface_model import read_named_model
-from asap.experiments.maxtext.launch import is_override
-from asap.experiments.maxtext.reader import read_maxtext
+from asap.experiments.maxtext import is_override, read_maxtext
 from asap.experiments.tables import reader as tables
 from asap.stacks.registry import FOLDER, merged, spec
 from asap.stacks.stack_settings import dotted

@@ -88,14 +88,18 @@ def with_nodes(each: int | None, nodes: int | None, experiment: Experiment) -> E
     return experiment.knowing(hardware=hardware.model_copy(update={"node": each}), provenance=source)
 
 
-def with_devices(devices: int | None, experiment: Experiment) -> Experiment:
-    """``experiment`` with a number of devices, where no hardware is said; with a note where another one is."""
+def with_devices(devices: int | None, experiment: Experiment, machine: str | None = None) -> Experiment:
+    """``experiment`` with a number of devices, of that machine of a cloud, where no hardware is said; with a note where
+    another one is."""
     known = experiment.hardware.devices
-    if devices is None or known == devices:
+    if not devices or known == devices:
         return experiment
     if known is not None:
         note = f"the launcher starts {counted(devices, 'rank')}; the plan is for the {known} devices that were said"
-        return experiment.knowing(note)
+        return experiment if note in experiment.notes else experiment.knowing(note)
+    if machine is not None and not experiment.hardware.name:
+        hardware, notes = refer_to_hardware(f"{machine}-{devices}", devices=devices)
+        return experiment.knowing(*notes, hardware=hardware)
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})
 
 
@@ -191,11 +195,9 @@ def _assigned(words: Sequence[str]) -> dict[str, str]:
 
 PYTHON = re.compile(r"(?:^|[\s/])python[\d.]*(?=\s)")
 _SEVERAL = re.compile(r"(?:^|[\s/])(?:srun|mpirun|mpiexec)\s")
-_OF_XLA = re.compile(r"\b(?:XLA_USE_SPMD|PJRT_DEVICE|torch_xla|xla_spawn)\b|--spmd_\w+")
 _RANK = re.compile(r"^[ \t]*(?:export\s+)?(?:LOCAL_)?RANK=", re.MULTILINE)
 """What a script gives a process that is one of several: ``export RANK=$SLURM_PROCID``."""
 _WORLD = "WORLD_SIZE"
-_INSTEAD = "give the model, --hardware, --batch, --sequence and --plan"
 _ONE = "python starts one process, taken as one device: on several, the Trainer's DataParallel is not modelled"
 
 
@@ -215,8 +217,6 @@ def in_one_process(
     Raises:
         ConfigError: the process drives several devices by itself.
     """
-    if _OF_XLA.search(script) or any(map(_OF_XLA.fullmatch, environment)):
-        raise ConfigError("trains by PyTorch/XLA, which is not read", where=str(path), hint=_INSTEAD)
     ranks, several = digits(environment.get(_WORLD, "")), visible_gpus(environment)
     if (ranks or 0) > 1 or (ranks is None and _RANK.search(script)):
         return with_devices(ranks, experiment)

@@ -117,15 +117,7 @@ def table_notes(
     return (*found, *notes(spec.rules, facts, settings))
 
 
-_SHAPES = re.compile(
-    r"(?:^|_)(?:experts?|heads?|hidden|ffn|intermediate|latent|lora|dense|window|depth|width|layers?|freeze|frozen|only)(?:_|$)"
-)
 _RECOMPUTES = re.compile(r"recompute|(?:^|_)(?:swap|offload)_(?:attention|modules?|activations?)(?:_|$)")
-
-
-def decides(key: str) -> bool:
-    """Whether a setting by its name decides the model, or what is recomputed."""
-    return _SHAPES.search(key) is not None or recomputes(key)
 
 
 def recomputes(key: str) -> bool:
@@ -133,7 +125,7 @@ def recomputes(key: str) -> bool:
     return _RECOMPUTES.search(key) is not None
 
 
-FAMILIES = ("adamw", "adafactor", "adam", "lion", "muon", "sgd")
+FAMILIES = ("adamw", "adafactor", "adam_pax", "adam", "lion", "muon", "sgd")
 _FAMILY = re.compile("|".join(FAMILIES))
 _WITH_BITS = re.compile(r"adam\w{0,40}?_?(32|8|4)bit$")
 _OF_BITS = {"32": "fp32", "8": "int8", "4": "fp4"}

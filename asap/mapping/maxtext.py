@@ -17,8 +17,7 @@ from asap.mapping.plan_program import beyond_plan, plan_text
 from asap.mapping.sharding import TensorSharding, shardings
 from asap.plans import Plan
 from asap.plans.axes import MAXTEXT
-from asap.stacks.maxtext.axes import axis_key
-from asap.stacks.maxtext.sharding_rules import RULES, axis_roles
+from asap.stacks.maxtext.mesh import RULES, axis_key, axis_roles
 
 
 @dataclass(frozen=True)

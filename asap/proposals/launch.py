@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from asap.experiments import Experiment
-from asap.experiments.maxtext.reader import OF_MODEL
 from asap.plans import Plan
 from asap.plans.degrees import FOLDED
 from asap.proposals.proposal import Overrides
@@ -41,7 +40,6 @@ def launcher_line(
     experiment, stack = study.experiment, _stack(study)
     if (stack, experiment.workload.framework) == ("settings", None):
         return str(plan)
-    of_model = [key.removeprefix(OF_MODEL) for key in experiment.provenance if key.startswith(OF_MODEL)]
     layers = _layers(experiment, stack)
     batch, topology = experiment.workload.global_batch, study.slice.topology if study.slice else None
     known = form_of(experiment.hyperparameters) if whole else _settings(experiment)
@@ -55,8 +53,7 @@ def launcher_line(
             current = settings_of(now, stack, global_batch=batch, layers=layers, topology=topology, experts_over=over)
     sequence = experiment.workload.sequence_length if whole or is_start(experiment) else None
     return launch_lines(
-        plan, stack, current, global_batch=batch, layers=layers, topology=topology, of_model=of_model,
-        sequence=sequence, beside=beside,
+        plan, stack, current, global_batch=batch, layers=layers, topology=topology, sequence=sequence, beside=beside,
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Literal, cast
@@ -12,19 +12,25 @@ import yaml
 from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
 from asap.plans.degrees import FOLDED
-from asap.plans.plan import Plan
+from asap.plans.plan import Plan, Remat
 from asap.stacks.accelerate.stack import OPTION
 from asap.stacks.deepspeed.stack import is_said_by_accelerate
-from asap.stacks.maxtext.axes import write_layout
-from asap.stacks.maxtext.overrides import check_expressible, paste_line, to_overrides
-from asap.stacks.maxtext.rematerialisation import as_written
+from asap.stacks.maxtext.mesh import write_layout
 from asap.stacks.megatron.degrees import to_arguments
 from asap.stacks.megatron.releases import JOINT
 from asap.stacks.registry import OF_YAML, STACK, Contract, by_framework, contracts, spec_of
 from asap.stacks.torchtitan.stack import PYTHON
 from asap.stacks.torchtitan.stages import SEQUENCE, SHARD
 from asap.stacks.trainer.arguments import SECTION
-from asap.stacks.writing import PRIMUS_MODULE, is_of_primus, lines_of_primus, lines_to_paste, to_settings, yaml_lines
+from asap.stacks.writing import (
+    PRIMUS_MODULE,
+    is_of_primus,
+    lines_of_primus,
+    lines_to_paste,
+    paste_line,
+    to_settings,
+    yaml_lines,
+)
 
 Stack = Literal[
     "maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed", "nanotron", "axolotl", "accelerate", "primus",
@@ -86,7 +92,6 @@ def launch_lines(
     global_batch: int | None = None,
     layers: int | None = None,
     topology: tuple[int, ...] | None = None,
-    of_model: Collection[str] = (),
     sequence: int | None = None,
     beside: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
@@ -99,7 +104,6 @@ def launch_lines(
         global_batch: sequences in a step.
         layers: decoder layers.
         topology: of a slice of TPUs.
-        of_model: keys that a file of MaxText's for the model sets, which only its command overrides.
         sequence: tokens in a sequence, said where there is no configuration to change.
         beside: settings beside the plan, under the stack's names.
 
@@ -111,18 +115,12 @@ def launch_lines(
         name = "the stack" if stack == "settings" else known.title.split()[0]
         raise PlanError(f"{name} has no setting for {field}")
     global_batch = plan.global_batch or global_batch
-    if stack == "maxtext":
-        overrides = to_overrides(
-            plan, current, global_batch=global_batch, layers=layers, topology=topology, of_model=of_model
-        )
-        overrides |= {"max_target_length": str(sequence)} if current is None and sequence else {}
-        overrides |= beside
-        of_command = not is_of_primus(current) and (not current or overrides.keys() & set(of_model))
-        return paste_line(overrides) if of_command else setting_lines(stack, overrides, current or {})
     said, current = current, current or {}
     if (table := spec_of(stack, current)) is None:
         raise PlanError("the settings of the run are not on record, so that no line can be written")
-    changed = to_settings(table, plan, current, global_batch=global_batch, sequence=sequence, layers=layers)
+    changed = to_settings(
+        table, plan, current, global_batch=global_batch, sequence=sequence, layers=layers, topology=topology
+    )
     if stack == "torchtitan" and said is None:
         shards = {SHARD: str(plan.degree("data") * plan.degree("expert"))}
         changed = shards | changed | ({SEQUENCE: str(sequence)} if sequence else {})
@@ -142,11 +140,11 @@ def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[st
     """
     if stack in ("accelerate", "deepspeed"):
         return "\n".join(_of_program(key, value, stack) for key, value in settings.items())
-    if stack != "maxtext" and stack not in _APART and (table := spec_of(stack, current)) is not None:
+    if stack not in _APART and (table := spec_of(stack, current)) is not None:
         return lines_to_paste(table, settings, current)
     if is_of_primus(current):
         return lines_of_primus(settings, current)
-    return yaml_lines(settings) if stack == "maxtext" and OF_YAML in current else paste_line(settings)
+    return paste_line(settings)
 
 
 def _of_program(key: str, value: str, stack: Stack) -> str:
@@ -162,10 +160,7 @@ def inexpressible(
 ) -> str | None:
     """Why a stack has no words for a plan on top of its settings; ``None`` if it has."""
     try:
-        if stack == "maxtext":
-            check_expressible(plan, current, global_batch=plan.global_batch or global_batch, layers=layers)
-        else:
-            launch_lines(plan, stack, current, global_batch=global_batch, layers=layers)
+        launch_lines(plan, stack, current, global_batch=global_batch, layers=layers)
     except PlanError as error:
         return error.message
     return None
@@ -173,7 +168,7 @@ def inexpressible(
 
 def with_known_policy(plan: Plan, stack: Stack) -> Plan:
     """The plan, its recomputation left open where a stack has no policy that does it."""
-    known = stack != "maxtext" or as_written(plan.remat, {}) == plan.remat
+    known = stack != "maxtext" or plan.remat not in (Remat.NONE, Remat.SELECTIVE)
     return plan if known else plan.model_copy(update={"remat": None})
 
 
@@ -189,10 +184,9 @@ def settings_of(
     """A plan as the settings of a stack, where there is no configuration that says them; none where it has no words."""
     folded = {FOLDED: experts_over}
     try:
-        if stack == "maxtext":
-            return to_overrides(plan, global_batch=global_batch, layers=layers, topology=topology)
-        if stack == "torchtitan" and (table := spec_of(stack, {})) is not None:
-            return to_settings(table, plan, folded, global_batch=global_batch, layers=layers)
+        if stack in ("maxtext", "torchtitan") and (table := spec_of(stack, {})) is not None:
+            said = folded if experts_over else {}
+            return to_settings(table, plan, said, global_batch=global_batch, layers=layers, topology=topology)
         return to_arguments(plan, folded) if stack in ("megatron", "nemo", "bridge") else {}
     except PlanError:
         return {}

@@ -36,6 +36,8 @@ def from_settings(
         InexpressiblePlanError: a plan cannot say the layout, or the settings leave it open.
     """
     said = spec.with_defaults(_counted(spec, settings, devices))
+    if plan_of := hook(spec, "plan_of"):
+        return plan_of(said, devices, slices, layers)
     inner = {axis: axis_degree(spec, said, axis) for axis in INNER}
     experts = axis_degree(spec, said, "expert")
     groups = _groups(spec, said, devices, inner, 1 if spec.axes.folded else experts)
@@ -64,10 +66,15 @@ def from_settings(
     return found
 
 
-def global_batch_of(spec: Spec, settings: Settings, plan: Plan | None, sequence: int | None = None) -> int | None:
-    """Sequences in a step; ``None`` where settings and plan do not say it. Raises like :func:`from_settings`."""
+def global_batch_of(
+    spec: Spec, settings: Settings, plan: Plan | None, sequence: int | None = None, devices: int | None = None
+) -> int | None:
+    """Sequences in a step; ``None`` where settings, plan and devices do not say it. Raises like
+    :func:`from_settings`."""
     counted = _counted(spec, settings, plan.devices) if plan else settings
     said = spec.with_defaults(counted)
+    if batch_of := hook(spec, "batch_of"):
+        return batch_of(said, plan.devices if plan else devices) if plan or devices else None
     whole = _count(spec, said, spec.batch.whole)
     if whole is not None:
         return _sequences(spec, whole, sequence)

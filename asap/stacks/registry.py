@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.errors import ConfigError
 from asap.stacks.spec import Files, Spec
 
+OURS = "asap."
+"""What our own marks among settings on record begin with."""
 STACK = "asap.stack"
 """Among settings on record: the name of the stack that takes them."""
 OF_YAML = "asap.of_yaml"
@@ -127,6 +129,8 @@ def table_of(framework: str | None) -> Spec | None:
 
 def spec_of(contract: str, settings: Mapping[str, object]) -> Spec | None:
     """The table that settings on record are written by: the one they name, or the one of a key of the contract."""
+    if contract == "maxtext":
+        return spec(contract)
     said = settings.get(STACK, settings.get(_FORMER))
     found = [one for one in specs().values() if said in (None, one.name) and one.contract == contract]
     return found[0] if len(found) == 1 else specs().get(contract)

@@ -100,6 +100,16 @@ def meant(rules: tuple[Rule, ...], settings: Settings) -> dict[str, object]:
     return found
 
 
+def without_meant(rules: tuple[Rule, ...], settings: Settings) -> dict[str, object]:
+    """Settings on record without those that others of them stand for, so that they follow when these change."""
+    found = dict(settings)
+    for rule in reversed(rules):
+        said = {key: value for key, value in found.items() if key not in rule.sets}
+        stood_for = meant((rule,), said)
+        found = said if stood_for and stood_for.items() <= found.items() else found
+    return found
+
+
 def dropped(rules: tuple[Rule, ...], facts: Facts, settings: Settings) -> tuple[str, ...]:
     """Settings that a plan has to do without."""
     return tuple(key for rule in rules if rule.drops and rule.holds(facts, settings) for key in rule.drops)

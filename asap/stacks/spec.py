@@ -227,7 +227,15 @@ class Spec(Part):
     @cached_property
     def words(self) -> frozenset[str]:
         """Every setting that the table reads, found once."""
-        named = {*self.by_code, *self.fixed, *self.packed, *self.defaults, *self.doubtful, *self.renamed}
+        named = {
+            *self.by_code,
+            *self.names.get("tensors", ()),
+            *self.fixed,
+            *self.packed,
+            *self.defaults,
+            *self.doubtful,
+            *self.renamed,
+        }
         named |= {key for keys in self.unmodelled.values() for key in keys}
         named |= {key for rule in self.rules if rule.notes for keys in rule.beside for key in keys.split("|")}
         return (

@@ -1,5 +1,6 @@
 """Settings as YAML to write over those of a configuration."""
 
+import shlex
 from collections.abc import Mapping
 from typing import cast
 
@@ -49,6 +50,7 @@ def to_settings(
     global_batch: int | None = None,
     sequence: int | None = None,
     layers: int | None = None,
+    topology: tuple[int, ...] | None = None,
 ) -> dict[str, str]:
     """Settings that have to change for a stack to run a plan.
 
@@ -59,13 +61,15 @@ def to_settings(
         global_batch: sequences in a step.
         sequence: tokens in a sequence, for stacks that count the batch in tokens.
         layers: decoder layers, for stacks that say those of a stage.
+        topology: of a slice of TPUs, for those that lay their mesh on it.
 
     Raises:
         PlanError: the stack has no words for the plan, or refuses it.
     """
     said, recomputing, written = spec.with_defaults(current), hook(spec, "recomputing"), hook(spec, "written")
     if changes := hook(spec, "changes"):
-        return changes(spec, plan, current, global_batch=global_batch, layers=layers, sequence=sequence)
+        beside = {"global_batch": global_batch, "layers": layers, "sequence": sequence, "topology": topology}
+        return changes(spec, plan, current, **beside)
     _check(spec, plan, said, global_batch)
     wanted = _degrees(spec, plan, said) | _layout(spec, plan, said)
     wanted |= recomputing(said, plan) if recomputing else _recomputation(spec, plan, said)
@@ -108,6 +112,11 @@ def lines_to_paste(spec: Spec, changed: Mapping[str, str], current: Settings | N
         form = {"options": "--{} {}", "equals": "--{}={}"}.get(spec.form, "{}={}")
         return " ".join(form.format(key, value) for key, value in changed.items())
     return switches_line(changed)
+
+
+def paste_line(settings: Mapping[str, object]) -> str:
+    """Settings as words of a command: ``ici_fsdp_parallelism=16 …``."""
+    return " ".join(shlex.quote(f"{key}={value}") for key, value in settings.items())
 
 
 def switches_line(changed: Mapping[str, str], joint: str = "-") -> str:

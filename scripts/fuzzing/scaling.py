@@ -29,7 +29,7 @@ from asap.core.secrets import redacted, redacted_setting
 from asap.core.text import markdown, plain
 from asap.experiments import Experiment, read_configuration
 from asap.experiments.create import read_log
-from asap.experiments.maxtext.launch import read_launch
+from asap.experiments.maxtext_script import read_launch
 from asap.experiments.trackers.tracked_run import TrackedRun, as_experiment
 from asap.history.files import parse_record
 from asap.history.query import HistoryQuery, parse_query

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.experiments import Experiment, ExperimentStore, read_configuration, refer_to_hardware
 from asap.experiments.huggingface_model import MODEL
-from asap.experiments.maxtext.settings import TABLE, known_keys
+from asap.experiments.maxtext import TABLE, known_keys
 from asap.experiments.record_file import FIELDS
 from asap.models import find_architecture
-from asap.stacks.maxtext.axes import axis_key
+from asap.plans.axes import MAXTEXT as AXIS_NAMES
+from asap.stacks.maxtext.mesh import axis_key
 from asap.stacks.maxtext.rematerialisation import TENSORS
-from asap.stacks.maxtext.sharding_rules import NAMES as AXIS_NAMES
 from asap.stacks.words import word_keys
 from asap.study.open_study import open_study
 from tests.cases import cases, kept

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from asap.core.errors import AsapError, ConfigError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
-from asap.experiments.maxtext.launch import read_launch
+from asap.experiments.maxtext_script import read_launch
 from tests.cases import cases, kept, listed
 
 KEPT = kept(__file__)
@@ -57,7 +57,7 @@ def test_a_script_becomes_an_experiment(tmp_path):
     assert str(experiment.plan) == "data=32 dcn.replica=2 microbatches=1 remat=full"
     assert experiment.workload.global_batch == 4 * 64
     assert "65536" in experiment.environment["LIBTPU_INIT_ARGS"]
-    assert experiment.provenance["model"].startswith("run.sh:12: model_name")
+    assert experiment.provenance["model"] == "base.yml"
     assert not any("run_name" in note for note in experiment.notes)
 
 

@@ -8,18 +8,24 @@ from hypothesis import strategies as st
 
 from asap.core.errors import AsapError, PlanError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
-from asap.plans import Mesh, Plan, Remat
+from asap.plans import Mesh, Remat
 from asap.plans.remat import SavedTensors
 from asap.proposals.launch import launcher_line
 from asap.proposals.propose import propose
 from asap.proposals.selection.ranked_candidates import rank_candidates
-from asap.stacks.maxtext.overrides import paste_line, to_overrides
 from asap.stacks.maxtext.rematerialisation import PLACES
-from asap.stacks.registry import OF_YAML
+from asap.stacks.registry import OF_YAML, spec
+from asap.stacks.writing import paste_line, to_settings
 from asap.study.study import study_of
 from tests.cases import kept
 
 DEVICES, TOPOLOGY = 64, (8, 8)
+
+
+def to_overrides(plan, current=None, **beside):
+    return to_settings(spec("maxtext"), plan, current or {}, **beside)
+
+
 DEGREE = st.sampled_from([1, 2, 4, 8])
 CONFIGURATIONS = st.fixed_dictionaries(
     {"model_name": st.just("llama2-7b"), "run_name": st.just("a run"), "learning_rate": st.just(1e-4)},
@@ -118,12 +124,6 @@ def test_a_policy_tensor_by_tensor_stays_where_the_plan_leaves_it(tmp_path):
     assert to_overrides(plan, experiment.hyperparameters) == {"ici_tensor_parallelism": "4"}
     full = plan.model_copy(update={"remat": Remat.FULL})
     assert to_overrides(full, experiment.hyperparameters)["remat_policy"] == "full"
-
-
-@pytest.mark.parametrize("text", ["data=32 model=2", "data=4 seq=2 model=8"])
-def test_without_a_configuration_each_degree_is_said(text):
-    overrides = to_overrides(Plan.parse(text))
-    assert {key for key in overrides if key.startswith("ici_")} >= {"ici_data_parallelism", "ici_pipeline_parallelism"}
 
 
 def test_a_key_that_the_models_own_file_sets_is_changed_with_its_permission(tmp_path):

@@ -5,8 +5,10 @@ import pytest
 from asap.core.errors import BadInputError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from asap.plans import Plan
-from asap.stacks.maxtext.overrides import to_overrides
-from asap.stacks.maxtext.sharding_rules import NAMES, axis_roles
+from asap.plans.axes import MAXTEXT
+from asap.stacks.maxtext.mesh import axis_roles
+from asap.stacks.registry import spec
+from asap.stacks.writing import to_settings
 from tests.cases import kept
 
 USUAL = kept(__file__)["USUAL"]
@@ -21,7 +23,7 @@ def read(*overrides: str, hardware: str = "v5e-64") -> Experiment:
 def test_axes_have_their_usual_roles_under_the_usual_rules():
     roles = axis_roles({"logical_axis_rules": USUAL, "mesh_axes": AXES})
     assert roles.usual
-    assert set(roles.names) == set(NAMES)
+    assert set(roles.names) == set(MAXTEXT)
     assert roles.names["data"] == ("fsdp", "fsdp_transpose")
 
 
@@ -31,7 +33,8 @@ def test_an_axis_is_read_by_what_the_rules_let_it_do():
     roles = axis_roles(settings)
     assert roles.names["data"] == ("fsdp", "expert")
     assert not roles.usual
-    overrides = to_overrides(Plan.parse("data=16"), settings | {"ici_fsdp_parallelism": 8, "ici_expert_parallelism": 4})
+    current = settings | {"ici_fsdp_parallelism": 8, "ici_expert_parallelism": 4}
+    overrides = to_settings(spec("maxtext"), Plan.parse("data=16"), current)
     assert overrides == {"ici_fsdp_parallelism": "16", "ici_expert_parallelism": "1"}
 
 

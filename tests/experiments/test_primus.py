@@ -62,7 +62,7 @@ def test_maxtext_has_the_model_and_the_recomputation_of_its_presets_and_lines_fo
     said = "{per_device_batch_size: 4, max_target_length: 8192, ici_fsdp_parallelism: -1}"
     run = read("run.yaml", experiment("maxtext", "llama3_8B.yaml", said), hardware="mi300x-8")
     assert (run.model.layers, run.workload.global_batch, str(run.plan)) == (32, 32, "data=8 microbatches=1 remat=full")
-    line = launch_lines(Plan.parse("data=4 model=2 remat=none"), "maxtext", run.hyperparameters, global_batch=32)
+    line = launch_lines(Plan.parse("data=4 model=2 remat=minimal"), "maxtext", run.hyperparameters, global_batch=32)
     assert pasted(line)["ici_tensor_parallelism"] == 2
 
 

@@ -15,7 +15,9 @@ from asap.proposals.selection.candidate import expected_gain, fit_odds
 from asap.proposals.selection.choice import SAME_BET, SURER, choose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.strategy import changes, strategy, title
-from asap.stacks.maxtext.overrides import from_overrides, to_overrides
+from asap.stacks.maxtext.stack import plan_of
+from asap.stacks.registry import spec
+from asap.stacks.writing import to_settings
 from asap.study.open_study import open_study
 from asap.study.study import study_of
 from tests.cases import kept
@@ -67,10 +69,10 @@ def test_the_line_to_paste_reads_back_as_the_plan(store, experiment):
     study = open_study(experiment, store)
     for proposal in propose(rank_candidates(study), no_citations).proposals:
         changed = dict(term.split("=") for term in proposal.overrides.text.split())
-        now = to_overrides(study.plan)
+        now = to_settings(spec("maxtext"), study.plan, {})
         settings = now | changed
         assert not changed.items() & now.items()
-        assert from_overrides(settings, study.plan.devices).ici == proposal.plan.ici
+        assert plan_of(settings, study.plan.devices, 1, None).ici == proposal.plan.ici
 
 
 def test_what_cannot_be_predicted_is_said_in_words(store):

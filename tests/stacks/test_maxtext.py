@@ -4,13 +4,28 @@ from hypothesis import strategies as st
 
 from asap.core.errors import PlanError
 from asap.plans import AXES, Mesh, Plan, Remat
+from asap.plans.axes import MAXTEXT as NAMES
 from asap.plans.remat import MAXTEXT_POLICIES, SavedTensors, saved
 from asap.plans.remat import TENSORS as PLAN_TENSORS
-from asap.stacks.maxtext.axes import axis_key, open_axes
-from asap.stacks.maxtext.overrides import check_expressible, from_overrides, paste_line, to_overrides
-from asap.stacks.maxtext.rematerialisation import TENSORS, remat_note
-from asap.stacks.maxtext.sharding_rules import NAMES
+from asap.stacks.launchers import inexpressible
+from asap.stacks.maxtext.mesh import axis_key, open_axes
+from asap.stacks.maxtext.rematerialisation import TENSORS, tensors_left_out
+from asap.stacks.maxtext.stack import plan_of
+from asap.stacks.registry import spec
+from asap.stacks.writing import paste_line, to_settings
 from tests.cases import cases
+
+TABLE = spec("maxtext")
+
+
+def to_overrides(plan, current=None, **beside):
+    return to_settings(TABLE, plan, current or {}, **beside)
+
+
+def from_overrides(settings, devices_per_slice=None, slices=1, layers=None):
+    devices = devices_per_slice and devices_per_slice * slices
+    return plan_of(settings, devices, slices, layers)
+
 
 DEGREES = st.sampled_from([1, 1, 2, 3, 4, 8])
 MAXTEXTS = tuple(dict.fromkeys(MAXTEXT_POLICIES.values()))
@@ -37,7 +52,7 @@ def plans(draw) -> Plan:
 
 
 CURRENT = st.fixed_dictionaries(
-    {},
+    {"run_name": st.just("x")},
     optional={
         **{
             axis_key(n, name): st.sampled_from([-1, 1, 2, 4])
@@ -121,17 +136,6 @@ def test_the_line_is_ready_to_paste():
     )
 
 
-def test_names_of_the_current_configuration_are_kept():
-    current = {"ici_sequence_parallelism": 4, "ici_fsdp_transpose_parallelism": 2, "remat_policy": "save_qkv_proj"}
-    overrides = to_overrides(Plan.parse("data=4 seq=8 remat=save_qkv_proj"), current)
-    assert overrides == {"ici_sequence_parallelism": "8"}
-    closed = {**current, "ici_fsdp_parallelism": 2}
-    assert to_overrides(Plan.parse("data=8 seq=4 remat=save_qkv_proj"), closed) == {
-        "ici_fsdp_parallelism": "8",
-        "ici_fsdp_transpose_parallelism": "1",
-    }
-
-
 @cases("plan,topology,current,split")
 def test_a_mesh_that_jax_lays_only_with_split_axes_is_allowed_to(plan, topology, current, split):
     line = to_overrides(Plan.parse(plan), current, topology=tuple(topology))
@@ -139,8 +143,9 @@ def test_a_mesh_that_jax_lays_only_with_split_axes_is_allowed_to(plan, topology,
     assert "allow_split_physical_axes" not in to_overrides(Plan.parse(plan), current)
 
 
-def test_what_megatron_calls_selective_becomes_the_nearest_policy():
-    assert to_overrides(Plan.parse("data=4 remat=selective"))["remat_policy"] == "minimal_with_context"
+def test_what_megatron_calls_selective_is_no_policy_of_maxtext():
+    with pytest.raises(PlanError, match="no recomputation like remat=selective"):
+        to_overrides(Plan.parse("data=4 remat=selective"))
 
 
 def test_a_pipeline_says_how_its_layers_are_grouped():
@@ -148,11 +153,6 @@ def test_a_pipeline_says_how_its_layers_are_grouped():
     assert (overrides["num_layers_per_pipeline_stage"], overrides["num_pipeline_microbatches"]) == ("4", "8")
     with pytest.raises(PlanError, match="30 layers"):
         to_overrides(Plan.parse("stage=4 pipeline_repeats=2"), layers=30)
-
-
-def test_the_defaults_of_maxtext_fill_up():
-    plan = from_overrides({"ici_tensor_parallelism": "8"}, devices_per_slice=256, slices=4)
-    assert plan == Plan(ici=Mesh(data=32, model=8), dcn=Mesh(replica=4))
 
 
 def test_axes_of_all_releases_are_read():
@@ -181,12 +181,6 @@ def test_settings_that_make_no_plan_are_refused(settings, said):
         from_overrides(settings, devices_per_slice=256)
 
 
-def test_an_open_axis_needs_the_hardware():
-    assert open_axes({}, "ici") == ("ici_fsdp_parallelism",)
-    with pytest.raises(PlanError, match="number of devices a slice is not known"):
-        from_overrides({})
-
-
 @cases("tensors, remat, offload")
 def test_custom_rematerialisation_is_read_tensor_by_tensor(tensors, remat, offload):
     plan = from_overrides({"ici_fsdp_parallelism": 4, "remat_policy": "custom", **tensors}, 4)
@@ -201,21 +195,19 @@ def test_custom_rematerialisation_is_read_tensor_by_tensor(tensors, remat, offlo
 def test_no_policy_recomputes_everything_where_layers_are_scanned(settings, remat):
     settings = {"ici_fsdp_parallelism": 4, "remat_policy": "none", **settings}
     assert from_overrides(settings, 4).remat is remat
-    assert (remat_note(settings) is not None) == (remat is Remat.FULL)
     settings |= {"remat_policy": "full"}
     keeps_all = Plan.parse("data=4 remat=none")
+    reason = inexpressible(keeps_all, "maxtext", settings)
     if remat is Remat.FULL:
-        with pytest.raises(PlanError, match="recomputes scanned layers under every policy"):
-            check_expressible(keeps_all, settings)
+        assert reason.startswith("MaxText recomputes scanned layers under every policy")
     else:
-        check_expressible(keeps_all, settings)
+        assert reason is None
         assert to_overrides(keeps_all, settings)["remat_policy"] == "none"
 
 
 @cases("kept, named")
 def test_a_tensor_that_is_kept_and_not_modelled_is_named(kept, named):
-    note = remat_note({"remat_policy": "custom", **kept})
-    assert note == (named and f"remat_policy=custom: the prediction leaves out {named}")
+    assert ", ".join(tensors_left_out({"remat_policy": "custom", **kept})) == (named or "")
 
 
 def test_what_maxtext_cannot_express_is_refused():

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from asap.core.errors import ConfigError, PlanError
-from asap.experiments.maxtext.settings import TABLE, known_keys
+from asap.experiments.maxtext import TABLE, known_keys
 from asap.experiments.remarks import note_on_unmodelled
 from asap.models import Architecture, Workload
 from asap.plans import Plan

@@ -13,7 +13,7 @@ from asap.core.errors import ConfigError, InsufficientEvidenceError
 from asap.core.limits import FILE_LIMITS, LimitReachedError, within
 from asap.core.secrets import redacted_setting
 from asap.core.text import plain, plain_lines
-from asap.experiments.maxtext.launch import read_launch
+from asap.experiments.maxtext_script import read_launch
 from asap.experiments.shell import SCRIPTS
 from asap.plans import Plan
 from asap.proposals.proposal import Proposal

@@ -14,10 +14,10 @@ from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore, HardwareReference, read_configuration, refer_to_hardware
 from asap.experiments.configuration import read_untrusted
 from asap.experiments.files.documents import LARGEST_BYTES
-from asap.experiments.maxtext.launch import read_launch
+from asap.experiments.maxtext_script import read_launch
 from asap.experiments.shell import SCRIPTS
 from asap.plans import Plan
-from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
+from asap.stacks.maxtext.mesh import FILLED_BY_DEFAULT, axis_key
 from asap.stacks.registry import OF_YAML
 from asap.study.open_study import open_study
 from asap.study.study import Study, study_of

@@ -17,8 +17,8 @@ from asap.core.limits import FILE_LIMITS, LimitReachedError, within
 from asap.experiments import Experiment, read_configuration
 from asap.experiments.experiment import SCHEMA
 from asap.experiments.logs.read import SUFFIXES as LOGS
-from asap.experiments.maxtext.launch import read_launch
-from asap.experiments.maxtext.settings import known_keys
+from asap.experiments.maxtext import known_keys
+from asap.experiments.maxtext_script import read_launch
 from asap.experiments.shell import SCRIPTS
 
 _KEY = re.compile(r"^\s?\s?[\"']?([a-z]\w*)[\"']?\s*:", re.MULTILINE | re.ASCII)

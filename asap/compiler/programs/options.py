@@ -19,7 +19,8 @@ from asap.experiments import Experiment
 from asap.flags.environment import FLAG_VARIABLES, MAXTEXT_KEY
 from asap.flags.table import flag_group
 from asap.plans import Plan
-from asap.stacks.maxtext.overrides import to_overrides
+from asap.stacks.registry import OURS, spec
+from asap.stacks.writing import to_settings
 
 if TYPE_CHECKING:
     from asap.mapping.language.program import Program
@@ -197,12 +198,12 @@ def maxtext_settings(experiment: Experiment, plan: Plan) -> dict[str, Any]:
         InsufficientEvidenceError: the experiment has no MaxText settings on record.
         PlanError: MaxText cannot express the plan.
     """
-    excluded = ("base_config",)
-    recorded = {key: v for key, v in experiment.hyperparameters.items() if v != REDACTED and key not in excluded}
+    own = ((key, v) for key, v in experiment.hyperparameters.items() if not key.startswith(OURS))
+    recorded = {key: v for key, v in own if v != REDACTED and key != "base_config"}
     if experiment.workload.framework != "MaxText" or not recorded:
         hint = "asap experiments add ID --config run.yml"
         raise InsufficientEvidenceError("no MaxText settings are on record", where=experiment.id, hint=hint)
     batch, layers = experiment.workload.global_batch, experiment.model.layers if experiment.model else None
     topology = experiment.hardware.topology
-    overrides = to_overrides(plan, recorded, global_batch=batch, layers=layers, topology=topology)
+    overrides = to_settings(spec("maxtext"), plan, recorded, global_batch=batch, layers=layers, topology=topology)
     return {**recorded, **{key: yaml.safe_load(value) for key, value in overrides.items()}}

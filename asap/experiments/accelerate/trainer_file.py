@@ -63,7 +63,7 @@ def read_trainer_file(
         ConfigError: not all parameters are trained on tokens, or a file that is named is not there.
         UsageError: an override is not ``key=value``.
     """
-    own, more, _ = split_overrides(overrides)
+    own, more, _ = split_overrides(overrides := tuple(overrides))
     written = with_file({**values, **more}, path, {})
     stated = in_words_of_trainer(written, path)
     started = any(stated.get(key) for key in (OPTION, LAUNCH_FILE, KIND, PROCESSES)) or KIND in own
@@ -74,14 +74,17 @@ def read_trainer_file(
     defaults = {} if by_deepspeed else TRAINER.defaults
     assumed |= {} if by_deepspeed or LAUNCH_FILE in stated else {OPTION: ""}
     program = Program(path, assumed | stated, launched, defaults=defaults, of_yaml=of_yaml, launches=True)
-    return read_program(program, overrides, experiment.knowing(*_on_recomputation(written)))
+    rest = [text for text in overrides if text.partition("=")[0] not in more]
+    return read_program(program, rest, experiment.knowing(*_on_recomputation(written)))
 
 
 def _on_recomputation(written: Mapping[str, Any]) -> list[str]:
-    """The default that is assumed where a file does not say what is recomputed."""
+    """What is assumed of recomputation where a file does not say it, or says it in words of another program."""
+    factory = bool({*_FACTORY.files.own} & written.keys())
+    if factory and RECOMPUTE in written:
+        return [f"{RECOMPUTE} does not count: LLaMA-Factory has {KEEP}"]
     if {RECOMPUTE, KEEP} & written.keys():
         return []
-    factory = bool({*_FACTORY.files.own} & written.keys())
     default = f"{KEEP}=false" if factory else f"{RECOMPUTE}=false (TRL has true)"
     return [f"not said, and taken as the program has it today: {default}"] if factory or DEEPSPEED in written else []
 

@@ -19,6 +19,7 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.files.documents import Document, blamed_on, read_text
 from asap.experiments.files.yaml_text import parse_yaml
+from asap.experiments.processes import with_devices
 from asap.hardware.instances import find_instance
 
 _COUNTS = ("replicas", "parallelism", "numNodes")
@@ -178,22 +179,10 @@ def _with_gpus(document: Document, all_: list[_Container], experiment: Experimen
         return experiment
     placed = [str(said) for said in _all(document.values, _SELECTORS)]
     machines = (_ACCELERATORS["gpu"].get(said) or (said if find_instance(said) else None) for said in placed)
-    return with_devices(sum(known), next(filter(None, machines), None), experiment, str(document.path))
-
-
-def with_devices(devices: int, machine: str | None, experiment: Experiment, where: str) -> Experiment:
-    """``experiment`` with so many GPUs, where no hardware is said.
-
-    Raises:
-        ConfigError: no run has so many.
-    """
-    given = experiment.hardware
-    if not devices or given.name or given.devices:
-        return experiment
-    if not 0 < devices <= LARGEST_COUNT:
-        raise ConfigError(f"asks for {devices:,} GPUs", where=where, hint="say the hardware with --hardware")
-    reference, notes = refer_to_hardware(f"{machine}-{devices}" if machine else None, devices=devices)
-    return experiment.knowing(*notes, hardware=reference)
+    if not 0 <= (gpus := sum(known)) <= LARGEST_COUNT:
+        reason = f"asks for {gpus:,} GPUs"
+        raise ConfigError(reason, where=str(document.path), hint="say the hardware with --hardware")
+    return with_devices(gpus, experiment, next(filter(None, machines), None))
 
 
 def with_slices(name: str | None, slices: int | None, experiment: Experiment, origin: str) -> Experiment:

@@ -18,7 +18,7 @@ from asap.hardware import Slice, resolve_hardware
 from asap.hardware.catalogue import chip_of_device
 from asap.models import Architecture, find_architecture
 from asap.plans.axes import AXES
-from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
+from asap.stacks.maxtext.mesh import FILLED_BY_DEFAULT, axis_key
 from asap.stacks.torchtitan.model import of_modules, printed_model
 
 _KINDS_OF_NODE = re.compile(r"-(?:podslice|slice|device)$")

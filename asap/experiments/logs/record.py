@@ -21,7 +21,7 @@ from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import FLATTENED, LogReading, SettingsBlock
 from asap.experiments.logs.settings import LogSettings, settings_of
 from asap.experiments.logs.values import scalar
-from asap.experiments.maxtext.architecture import over_model
+from asap.experiments.maxtext import over_model
 from asap.experiments.observed import Measured, MeasuredStep, Observed
 from asap.experiments.remarks import still_open
 from asap.models import Workload

@@ -10,7 +10,6 @@ from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import blamed_on, validated
-from asap.experiments.launch.job import with_devices as with_machine
 from asap.experiments.processes import with_devices, with_nodes
 from asap.experiments.remarks import moments_of_bits, no_batch, optimizer_family, table_notes
 from asap.experiments.shell import has_substitution
@@ -109,6 +108,8 @@ def read_table(
     with blamed_on(settings.where()):
         sequence = _whole(field_of(spec, "sequence_length", full))
         hardware, layers = experiment.hardware, experiment.model.layers if experiment.model else None
+        if experiment.model and (layers_of := hook(spec, "layers_of")):
+            layers = layers_of(full, experiment.model)
         said_batch = experiment.workload.global_batch if spec.batch.asked else None
         asked = {spec.batch.whole.keys[0]: said_batch} if said_batch and spec.batch.whole else {}
         plan, notes = planned(spec, {**settings, **asked}, hardware.devices, unsettled, hardware.slices, layers)
@@ -116,11 +117,11 @@ def read_table(
         whole = {*word_keys(spec.batch.whole or spec.batch.micro)}
         if spec.batch.whole and spec.batch.whole.said(settings) is None:
             whole |= {*word_keys(spec.batch.micro)}
-        batch = (
-            None if whole & unsettled - asked.keys() else global_batch_of(spec, {**settings, **asked}, plan, sequence)
-        )
+        left = whole & unsettled - asked.keys()
+        batch = None if left else global_batch_of(spec, {**settings, **asked}, plan, sequence, hardware.devices)
         open_ = frozenset(field for field, words in spec.workload.items() if unsettled & {*word_keys(*words)})
         workload = _workload(spec, full, batch, plan, experiment, settings.where(), open_)
+        remarks = _notes(spec, full, sequence, plan, layers)
     experiment = _with_devices(spec, settings, plan, experiment)
     sizes = [word for word in (spec.batch.whole, spec.batch.micro) if word]
     asked = whole & unsettled or all(word.said(full) is None for word in sizes)
@@ -133,8 +134,8 @@ def read_table(
     notes += tuple(f"{said} means another thing by version: add {left}=…" for said, left in doubts)
     sources = {"plan": path.name, "workload": path.name} | sources_of(spec, settings)
     return experiment.knowing(
-        *_misread(spec, settings), *notes, *_notes(spec, full, sequence, plan, layers), first=unplanned,
-        plan=plan, workload=workload, hyperparameters=settings.harmless() | {STACK: spec.name}, provenance=sources,
+        *_misread(spec, settings), *notes, *remarks, first=unplanned, plan=plan, workload=workload,
+        hyperparameters=settings.harmless() | {STACK: spec.name}, provenance=sources,
     )  # fmt: skip
 
 
@@ -246,10 +247,7 @@ def _with_said_devices(
     if each and nodes:
         experiment, devices = with_nodes(each, nodes, experiment), devices or each * nodes
     machine = str((spec.machine.said(settings) if spec.machine else None) or "").removeprefix("ml.")
-    chip = machine if machine and find_instance(machine) else None
-    if chip is None:
-        return with_devices(devices, experiment)
-    return with_machine(devices or 0, chip, experiment, settings.where())
+    return with_devices(devices, experiment, machine if machine and find_instance(machine) else None)
 
 
 def _notes(

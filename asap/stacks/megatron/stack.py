@@ -60,7 +60,14 @@ _Values = dict[str, str | bool | None]
 
 
 def changes(
-    spec: Spec, plan: Plan, current: Settings, *, global_batch: int | None, layers: int | None, sequence: int | None
+    spec: Spec,
+    plan: Plan,
+    current: Settings,
+    *,
+    global_batch: int | None,
+    layers: int | None,
+    sequence: int | None,
+    **_: object,
 ) -> dict[str, str]:
     """Arguments that change for a plan, as texts: ``false`` is one to leave out; with those that it is predicted with
     where nothing is on record. Raises PlanError where the stack cannot express the plan."""

@@ -12,26 +12,22 @@ from itertools import takewhile
 from pathlib import Path
 
 from asap.core.errors import UnreadError
+from asap.core.numbers import digits
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, find_named, missing
 from asap.experiments.launch.job import with_slices
-from asap.experiments.maxtext.reader import read_maxtext
-from asap.experiments.maxtext.settings import TABLE, known_keys
-from asap.experiments.record_file import FIELDS
+from asap.experiments.maxtext import BASE, OPEN, TABLE, TOKEN, read_maxtext
 from asap.experiments.shell import Command, Start, environment_of, has_substitution, options, starts_in, words
-from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
 
 _TRAINS = re.compile(TABLE.command.program if TABLE.command else "")
 _OVERRIDE = re.compile(r"[A-Za-z_]\w*=")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[@\])?\}?$", re.ASCII)
 _SHELL_OPERATORS = frozenset(";&|<>()")
-_HARDWARE = ("tpu_type", "device_type")
-_SLICES = ("num_slices", "num_nodes")
+_HARDWARE, _SLICES = ("tpu_type", "device_type"), ("num_slices", "num_nodes")
 _LONGEST_COMMAND = 300
-_BASE = Path("base.yml")
 _NO_MATTER = (
-    "base_output_directory", "dataset_path", "dataset_type", "grain_train_files", "hf_access_token", "run_name",
-    "tokenizer_path", *(axis_key(network, name) for network, name in FILLED_BY_DEFAULT.items()),
+    "base_output_directory", "dataset_path", "dataset_type", "grain_train_files", TOKEN, "run_name", "tokenizer_path",
+    *OPEN,
 )  # fmt: skip
 """Settings that say where things are, not what is computed, and axes that take what the others leave."""
 
@@ -49,11 +45,6 @@ class Launch:
     """Keys whose value is not said."""
 
 
-def is_override(key: str) -> bool:
-    """Whether an override is for MaxText, which refuses what it does not know."""
-    return "." not in key and (key not in FIELDS or key in known_keys())
-
-
 def starts(command: Command) -> bool:
     """Whether a command starts MaxText."""
     return "maxtext" in command.text.casefold() and _program(words(command.text)) is not None
@@ -67,13 +58,12 @@ def read_launch(script: str) -> Launch | None:
 def _launch_of(outer: Command, command: Command) -> Launch:
     """A command that starts MaxText, itself or in quotes of an outer one (``--command="… && python3 …"``)."""
     said = words(command.text)
-    start = _program(said) or 0
-    arguments = [*takewhile(lambda word: not set(word) <= _SHELL_OPERATORS, said[start + 1 :])]
+    arguments = [*takewhile(lambda word: not set(word) <= _SHELL_OPERATORS, said[(_program(said) or 0) + 1 :])]
     config = next((word for word in arguments if word.endswith((".yml", ".yaml")) and "=" not in word), None)
-    said_before = environment_of(command).items()
+    said_before = environment_of(command).items()  # M_ICI_FSDP_PARALLELISM
     own = ((name[2:].lower(), value) for name, value in said_before if name.startswith("M_") and name.isupper())
     on_the_line = {word.partition("=")[0]: word for word in arguments if _OVERRIDE.match(word)}
-    given = on_the_line | {key: f"{key}={value}" for key, value in own} | on_the_line  # M_ICI_FSDP_PARALLELISM
+    given = on_the_line | {key: f"{key}={value}" for key, value in own} | on_the_line
     variables = (_VARIABLE.match(word) for word in arguments)
     open_ = [f"${name[1]}" for name in variables if name and name[1] in command.scope.variables]
     around = {option.name: option.words[0] for option in options(outer.text) if option.words}
@@ -83,7 +73,7 @@ def _launch_of(outer: Command, command: Command) -> Launch:
         overrides=tuple(word for word in given.values() if not has_substitution(word)),
         line=outer.line if command is outer else outer.line + command.line - 1,
         hardware=next((around[key] for key in _HARDWARE if not has_substitution(around.get(key, "$"))), None),
-        slices=int(slices) if re.fullmatch(r"[1-9]\d{0,4}", slices, re.ASCII) else None,
+        slices=digits(slices) or None,
         unknown=(*(key for key, word in given.items() if has_substitution(word)), *open_),
     )
 
@@ -106,8 +96,8 @@ def read_maxtext_script(start: Start, overrides: Iterable[str], experiment: Expe
         reason = f"sets {', '.join(unsaid)} by a variable whose value is not said"
         raise UnreadError(reason, where=f"{path}:{launch.line}", hint=f"add {' '.join(f'{key}=…' for key in unsaid)}")
     origin = f"{path.name}:{launch.line}"
-    said = [(text, origin) for text in launch.overrides]
     experiment = with_slices(launch.hardware, launch.slices, experiment, origin)
+    said = [(text, origin) for text in launch.overrides]
     experiment = read_maxtext(_configuration(launch, start), overrides, experiment, said)
     notes = (f"set by a variable whose value is not said: {', '.join(unknown)}",) if unknown else ()
     return experiment.knowing(*notes)
@@ -117,7 +107,7 @@ def _configuration(launch: Launch, start: Start) -> Document:
     """The file that MaxText is started with: written by the script, or from its folder or one above it."""
     if launch.config is not None and (found := find_named(launch.config, start.path, start.files)) is not None:
         return found.document()
-    if launch.config is None or Path(launch.config).name == _BASE.name:
-        return Document(_BASE, {}, {})
+    if launch.config is None or Path(launch.config).name == BASE.name:
+        return Document(BASE, {}, {})
     hint = "give the configuration itself, with the overrides of the script"
     raise missing("starts MaxText with", launch.config, start.path, hint)

@@ -1,1 +1,0 @@
-"""MaxText configurations: settings, the architecture they describe, and the experiment they make."""
