@@ -18,7 +18,7 @@ from asap.stacks.deepspeed.stack import is_said_by_accelerate
 from asap.stacks.maxtext.mesh import write_layout
 from asap.stacks.megatron.degrees import to_arguments
 from asap.stacks.megatron.releases import JOINT
-from asap.stacks.registry import OF_YAML, STACK, Contract, by_framework, contracts, spec_of
+from asap.stacks.registry import OF_YAML, STACK, Contract, by_framework, contracts, hook, spec_of
 from asap.stacks.torchtitan.stack import PYTHON
 from asap.stacks.torchtitan.stages import SEQUENCE, SHARD
 from asap.stacks.trainer.arguments import SECTION
@@ -159,8 +159,12 @@ def inexpressible(
     plan: Plan, stack: Stack, current: Mapping[str, object], global_batch: int | None = None, layers: int | None = None
 ) -> str | None:
     """Why a stack has no words for a plan on top of its settings; ``None`` if it has."""
+    table = spec_of(stack, current)
     try:
-        launch_lines(plan, stack, current, global_batch=global_batch, layers=layers)
+        if table is not None and (expressed := hook(table, "expressed")):
+            expressed(table, plan, current, plan.global_batch or global_batch, layers)
+        else:
+            launch_lines(plan, stack, current, global_batch=global_batch, layers=layers)
     except PlanError as error:
         return error.message
     return None

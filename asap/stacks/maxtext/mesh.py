@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
@@ -64,13 +65,22 @@ def axis_roles(settings: Settings) -> AxisRoles:
         PlanError: the rules are no list of pairs.
     """
     axes, rules = settings.get(MESH_AXES), settings.get(RULES)
-    pairs = _pairs(rules) if rules else None
+    return _roles(_axes(axes) if axes else _ALL, _pairs(rules)) if axes or rules else _usual_roles()
+
+
+@cache
+def _usual_roles() -> AxisRoles:
+    return _roles(_ALL, {})
+
+
+def _roles(axes: tuple[str, ...], rules: Mapping[str, frozenset[str]]) -> AxisRoles:
+    """What axes do under rules, or by their names where there are none."""
     names: dict[Axis, tuple[str, ...]] = {}
     inexpressible: dict[str, str] = {}
-    keys = {_KEYS.get(axis, axis): axis for axis in (_axes(axes) if axes else _ALL)}
+    keys = {_KEYS.get(axis, axis): axis for axis in axes}
     for key in sorted(keys, key=lambda name: _ALL.index(name) if name in _ALL else len(_ALL)):
         axis = "stage" if keys[key] == "pipeline" else keys[key]
-        found = _NO_WORD if key in _WITHOUT_WORD else _role(axis, pairs) if pairs else _USUAL.get(key, _NO_WORD)
+        found = _NO_WORD if key in _WITHOUT_WORD else _role(axis, rules) if rules else _USUAL.get(key, _NO_WORD)
         if found in MAXTEXT:
             names[found] = (*names.get(found, ()), key)
         else:
@@ -99,14 +109,14 @@ def _role(axis: str, rules: Mapping[str, frozenset[str]]) -> Axis | str:
 
 
 def _pairs(rules: object) -> dict[str, frozenset[str]]:
-    """Dimension → axes over which some rule lays it."""
+    """Dimension → axes over which some rule lays it; none without rules."""
     found: dict[str, frozenset[str]] = {}
     for rule in rules if isinstance(rules, list | tuple) else ():
         if not isinstance(rule, list | tuple) or len(rule) != 2 or not isinstance(rule[0], str):
             raise PlanError(f"{RULES} must be pairs of a dimension and its axes, not {plain(rule, 40)}")
         axes = [rule[1]] if isinstance(rule[1], str) else rule[1]
         found[rule[0]] = found.get(rule[0], frozenset()) | frozenset(_axes(axes or []))
-    if not found:
+    if rules and not found:
         raise PlanError(f"{RULES} must be a list of pairs, not {plain(rules, 40)}")
     return found
 

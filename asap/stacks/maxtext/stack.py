@@ -165,11 +165,7 @@ def changes(
         PlanError: MaxText cannot express the plan.
     """
     facts, layout = facts_of(plan), write_layout(plan, current, topology)
-    if (reason := next(refusals(spec.rules, facts, current), None)) is not None:
-        raise PlanError(reason)
-    over_slices = plan.dcn.devices > 1 or any(key.startswith("dcn_") for key in current)
-    found = write_mesh(plan.ici, "ici", current) | (write_mesh(plan.dcn, "dcn", current) if over_slices else {})
-    found |= _batch(plan, global_batch) | _pipeline(plan, layers) | write_remat(plan, current)
+    found = expressed(spec, plan, current, global_batch, layers)
     if current:
         found = _without_superfluous(spec, found, current, plan, global_batch, layers)
     beside = beside_mesh(spec, plan, current)
@@ -178,6 +174,17 @@ def changes(
     found |= {"max_target_length": str(sequence)} if sequence and not current else {}
     beside_model = _of_model(found, current) and not is_on(current, OVERRIDE_MODEL)
     return found | ({OVERRIDE_MODEL: "true"} if beside_model else {})
+
+
+def expressed(
+    spec: Spec, plan: Plan, current: Settings, global_batch: int | None, layers: int | None
+) -> dict[str, str]:
+    """Overrides that say all of a plan; raises PlanError where MaxText has none, or refuses it beside the settings."""
+    if (reason := next(refusals(spec.rules, facts_of(plan), current), None)) is not None:
+        raise PlanError(reason)
+    over_slices = plan.dcn.devices > 1 or any(key.startswith("dcn_") for key in current)
+    found = write_mesh(plan.ici, "ici", current) | (write_mesh(plan.dcn, "dcn", current) if over_slices else {})
+    return found | _batch(plan, global_batch) | _pipeline(plan, layers) | write_remat(plan, current)
 
 
 def _of_model(changed: Mapping[str, str], current: Settings) -> bool:
