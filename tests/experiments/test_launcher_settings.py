@@ -9,7 +9,7 @@ from asap.experiments import Experiment, read_configuration
 from asap.experiments.create import Statement, create_experiment
 from asap.experiments.launcher_settings import key_of_launcher, with_launcher_settings
 from asap.study.study import study_of
-from tests.cases import cases
+from tests.cases import cases, kept
 from tests.experiments.golden import readings
 from tests.experiments.golden.readings import laid_out
 
@@ -58,3 +58,11 @@ def test_what_if_takes_settings_in_the_words_of_the_launcher(said, batch, plan, 
     found = ask(Inquiry(study_of(record)), "what_if", plan=said)
     assert found.run.startswith(f"{batch} sequences")
     assert str(found.then.plan).startswith(plan)
+
+
+@cases("changed, plan")
+def test_what_stands_for_a_section_that_is_not_said_follows_when_it_is(changed, plan, tmp_path):
+    (tmp_path / "run.yaml").write_text(kept(__file__)["FOUNDRY"], encoding="utf-8")
+    record = create_experiment("run", Statement(hardware="h100-8"), config=tmp_path / "run.yaml")
+    assert str(record.plan) == "replica=8 microbatches=8 remat=none"
+    assert str(with_launcher_settings(record, changed).plan) == plan
