@@ -34,8 +34,7 @@ from asap.stacks.stack_settings import dotted
 
 SUFFIXES = (".log", ".out", ".err", ".stdout", ".stderr")
 _OTHERS = (".yaml", ".yml", ".json", ".toml", ".sh", ".py", ".gin", ".slurm", ".sbatch", ".jsonl", ".pb")
-_OF_ROWS = (".jsonl", ".csv", ".tsv")
-"""What trackers export metrics as."""
+_OF_ROWS = (".jsonl", ".csv", ".tsv")  # what trackers export metrics as
 _SAVED = (".yaml", ".yml", ".json")
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _PEEK, _BEGINNING = 256 << 10, 4 << 20
@@ -43,8 +42,7 @@ _MOST_FILES, _MOST_LOGS = 4000, 256
 """Of a folder: files that are looked for, and logs that are looked into, the newest."""
 _KEPT = ((b'"log_history"', b'"global_step"'), (b'"current_steps"', b'"elapsed_time"'))
 """What the files have in which the Trainer and LLaMA-Factory keep what they logged."""
-_OF_LOGS_ALONE = ("arguments", "fields")
-"""Grammars of blocks that no other kind of file has."""
+_OF_LOGS_ALONE = ("arguments", "fields")  # grammars of blocks that no other kind of file has
 _OF_NEOX = frozenset(("attention_config", "global_num_gpus", "user_script", "text_gen_type"))
 _SHARD = ("mesh.dp_shard_mod_ep", "mesh.dp_shard_in_ep")
 """In torchtitan's meshes of 2025 with experts the two parts of ``dp_shard``."""
