@@ -178,7 +178,7 @@ def _rates(lines: Sequence[StepLine], step: float | None, sizes: Sizes) -> dict[
     """Tokens a second of a device, of all, or of either: one device, or the time of a step, says which."""
     each, whole, said = (_middle(lines, name) for name in _RATES)
     if each or whole or not said:
-        return {"tokens_per_second_per_device": each, "tokens_per_second": whole}
+        return {"tokens_per_second_per_device": each or (said if whole else None), "tokens_per_second": whole}
     if sizes.devices == 1:
         return dict.fromkeys(_RATES[:2], said)
     tokens, made = sizes.tokens or 0.0, said * (step or 0.0)

@@ -209,6 +209,7 @@ def _cuts(found: Scan) -> list[tuple[int, int]]:
         again = before[0] is after[0] and step is not None and last is not None and step < last - _BACK
         lately = (step_index(one[1]) for one in found.steps[max(0, place - _LATELY) : place])  # other ranks lag
         again = again and not (after[0].bar or any(step == one for one in lately))
+        again = again and not (number(after[1].get("epoch", "")) or 0) > (number(before[1].get("epoch", "")) or 0)
         if between or again:
             cuts.append((before[3], between[0] if between else after[3]))
     said = [(one.offset, one.form.read(one.text)) for one in found.statements if isinstance(one.form, Form)]
@@ -270,7 +271,7 @@ def _alike(lines: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Settings that lines say once, or always alike."""
     said: dict[str, set[str]] = {}
     for name, text in (item for fields in lines for item in fields.items()):
-        said.setdefault(name, set()).add(text)
+        said.setdefault(name, set()).add(text.replace(",", ""))
     return {name: text for name, (text, *others) in said.items() if not others}
 
 
