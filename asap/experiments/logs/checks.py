@@ -23,8 +23,7 @@ from asap.models.parameters import count_parameters, least_training_flops
 from asap.plans.axes import Axis
 
 _ENDLESS = 1e9  # epochs of data whose end is not known: the Trainer prints the largest integer
-_WITHOUT_TIED = ("tflops", "mfu", "parameters")
-"""What torchtitan counts without the matrix that embeddings and outputs share, in some releases."""
+_WITHOUT_TIED = ("tflops", "mfu", "parameters")  # what some releases of torchtitan count without tied embeddings
 _OF_PEFT = "adapter_config.json"  # what PEFT saves beside the log of a run that trains adapters
 _LOW_RANK, _MOST_OF_LOW_RANK = (_OF_PEFT, "lora", "qlora", "peft"), 0.1
 """How they are called, and the share of the parameters that is taken for them where they are not."""

@@ -164,7 +164,7 @@ _BEFORE = "|".join((
     "(?-i:(?<=[A-Z]{4} ))", "(?<=[^dlt]/)", *(f"(?<={scope}[ _.-])" for scope in _SCOPES), r"(?<=[\"']_)",
 ))  # fmt: skip
 _OTHER_UNIT = r"(?![\d.,:]| ?(?:ms|us|µs|ns|m|min|minutes?|h|hours?|%)(?![a-z]))"
-_CLASS = re.compile(r"<(\w+)>")
+_CLASS, _MOST_CLASSES = re.compile(r"<(\w+)>"), 4
 
 
 @dataclass(frozen=True)
@@ -180,8 +180,7 @@ class _Metric:
 
 
 def _metric(metric: Mapping[str, Any], of_step: bool) -> _Metric:
-    """The value of a metric, in a group for each unit; "" is none. A line ``of_step`` may have nothing but a space
-    before it; it may be one of so many, or stand in parentheses behind that of all devices."""
+    """The value of a metric, in a group for each unit, behind a sign; in a line ``of_step`` a space is enough."""
     known = [text for name in metric["names"] for text in _expanded(name)]
     begun, values = "".join(sorted({text[0] for text in known})), table("steps")["value"]
     number, fields = values["number"], list[str]()
@@ -219,14 +218,10 @@ def _expanded(name: str) -> Iterable[str]:
 
 
 def _spelt(names: Iterable[str]) -> set[str]:
-    """How names are written, without the first letter of a word, which may be a capital; those of four classes have
-    one of three within them."""
+    """How names are written, but for a first letter, which may be a capital; longer ones have a shorter in them."""
     found = (text for name in names if name.count("<") < _MOST_CLASSES for text in _expanded(name))
     spelt = ((name, each) for name in found for each in (*(name.replace(" ", by) for by in " _/-"), name.title()))
     return {each[len(name.split()[0]) > 1 :] for name, each in spelt}
-
-
-_MOST_CLASSES = 4
 
 
 @cache

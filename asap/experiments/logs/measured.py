@@ -15,8 +15,7 @@ from asap.experiments.logs.text import clean, is_training_bar, number, seconds_o
 from asap.experiments.observed import FEWEST, Allocation, Ending, EndingKind, Measured, steady_count, step_times
 
 StepLine = tuple[Form, dict[str, str], int, int]
-_LONG_BEFORE = 20
-"""By how many of its last digits a time must grow: two that are cut are off by less than a tenth of it."""
+_LONG_BEFORE = 20  # last digits by which a time must grow, so that two that are cut are off by less than a tenth
 _EXACT = frozenset(("seconds", "milliseconds", "seconds_each", "steps_per_second"))
 _OF_LINE = {"seconds_of_line": 1.0, "milliseconds_of_line": 1e-3, "figure_of_line": 1.0}
 _SINCE = {"elapsed_milliseconds": 1e-3, "elapsed_seconds": 1.0, "elapsed_minutes": 60.0, "elapsed_hours": 3600.0}
@@ -72,8 +71,7 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
 
 
 def _by_elapsed(lines: Sequence[StepLine]) -> Iterator[StepLine]:
-    """Lines that say how long a run has taken, or a date, with the time of a step since one long enough before; others
-    that say a time by :func:`_of_line`, unless it grows from line to line as the former do."""
+    """Lines that say a date, or a time that grows, with that of a step since one before; others by :func:`_of_line`."""
     said = [time[0] for _, fields, *_ in lines if (time := _time(fields, _OF_LINE)) and time[0]]
     grows = len(said) > FEWEST and said == sorted({*said}) and said[-1] > _GROWN * said[0]
     before, last, clock = None, None, None
@@ -98,8 +96,7 @@ def _time(fields: Mapping[str, str], names: Mapping[str, float]) -> tuple[float,
 
 
 def _of_line(fields: Mapping[str, str], steps: int, clock: tuple[float, float] | None) -> float | None:
-    """The time of a step by one that the line does not say to be that: of the line's only step, or whichever the clock
-    since the line before says that it is, a step's or that of all steps in between."""
+    """The time of a step by that of a line: of its only step, or by the clock of one or all since the line before."""
     said, now = _time(fields, _OF_LINE), _time(fields, _CLOCK)
     passed = (now[0] - clock[0]) % DAY if now and clock else 0.0
     time = said[0] if said else 0.0

@@ -17,7 +17,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 from asap.experiments.logs import formats
 from asap.experiments.logs.blocks import BlockStart, Collector, RawBlock, lines_before, starts
 from asap.experiments.logs.formats import DeviceForm, EndingForm, Form
-from asap.experiments.logs.text import Unwrapper, chunks, clean, decoder_of, is_training_bar, rank_of, time_of_day
+from asap.experiments.logs.text import CLOCK, Unwrapper, chunks, clean, decoder_of, is_training_bar, rank_of
 
 _CONFIG_PARAM = b"Config param "
 _MOST = 4000  # statements, devices and endings that are kept; of more only the last
@@ -111,13 +111,11 @@ def _automaton(general: bool) -> BytesAhoCorasick:
 
 
 @cache
-def _first_alike() -> tuple[int, ...]:
-    """The place in :func:`_known` of the first that has the same fields, of each that is general."""
+def _first_alike() -> list[int]:
+    """Of each of :func:`_known` that is general the place of the first with the same fields, of others their own."""
     places: dict[int, int] = {}
-    return tuple(
-        places.setdefault(id(one.fields), place) if isinstance(one, Form) and one.general else place
-        for place, one in enumerate(_known())
-    )
+    keys = (id(one.fields) if isinstance(one, Form) and one.general else -n for n, one in enumerate(_known()))
+    return [places.setdefault(key, place) for place, key in enumerate(keys)]
 
 
 class _Pass:
@@ -292,8 +290,8 @@ class _Pass:
 
     def _step(self, form: Form, line: str, number: int, offset: int, stands_for: int) -> None:
         fields = form.read(line)
-        if "step" in fields and (clock := time_of_day(line[:_PREFIX])):
-            fields["clock"] = clock
+        if "step" in fields and (clock := CLOCK.search(line[:_PREFIX])):
+            fields["clock"] = clock[0].replace(",", ".")
         if not fields.keys() & formats.TIMED or (form.general and not fields.keys() & _OF_STEP):
             if not form.bar and fields.keys() >= {"step", "loss"} and len(self.scan.untimed) < _MOST_STEPS:
                 self.scan.untimed.append((form, fields, number, offset))

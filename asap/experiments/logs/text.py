@@ -263,7 +263,7 @@ _SUFFIX = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
 _BAR_TITLE = re.compile(r"^(?P<title>[^|%]*?)\d{1,3}%\|")
 _LETTER = re.compile(r"[^\W\d_]")
 _TRAINING = re.compile(r"train|epoch|step|iter|loss", re.IGNORECASE)
-_CLOCK = re.compile(r"(?<![\d:])(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d{1,9})?(?![\d:])")
+CLOCK = re.compile(r"(?<![\d:])(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d{1,9})?(?![\d:])")
 """A time of the day in the prefix of a line."""
 _DURATION = re.compile(r"(?:(\d{1,6}) days?, )?(\d{1,6}):(\d\d):(\d\d(?:\.\d{1,9})?)")
 _LAST_DIGIT = re.compile(r"\.(\d+)(?!.*\.\d)")
@@ -300,11 +300,6 @@ def seconds_of(text: str) -> tuple[float, float] | None:
     with suppress(ValueError):
         return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp(), worth
     return None
-
-
-def time_of_day(prefix: str) -> str | None:
-    """The time in the prefix of a line, with the digits that it has; ``None`` without one."""
-    return found[0].replace(",", ".") if (found := _CLOCK.search(prefix)) else None
 
 
 def is_training_bar(line: str) -> bool:
