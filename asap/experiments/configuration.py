@@ -33,8 +33,7 @@ _HUGGING_FACE = ("model_type", "architectures")
 _OF_RUN = {TRAINER_MICRO_BATCH, "_name_or_path", *_HUGGING_FACE}
 _BLOCKING = "CUDA_LAUNCH_BLOCKING"
 CONFIGURATIONS = (".yaml", ".yml", ".toml", ".json")
-_ANYONES = {"model"}
-"""A field of a record that files of many programs have."""
+_ANYONES = {"model"}  # a field of a record that files of many programs have
 _ONLY_MAXTEXT = frozenset(("per_device_batch_size", "max_target_length", "base_emb_dim"))
 _READ = "docs/reads.md lists what is read"
 
@@ -65,8 +64,7 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
     return found.model_copy(update={"notes": (*notes, *found.notes)}) if notes else found
 
 
-_SLOWEST = 4 * 2**20
-"""Bytes of a log, packed twenty times, that are read in a second of processor time."""
+_SLOWEST = 4 * 2**20  # bytes of a log, packed twenty times, that are read in a second of processor time
 
 
 def read_untrusted(path: Path | None, overrides: Iterable[str], experiment: Experiment) -> Experiment:

@@ -99,8 +99,7 @@ _NAMED = {kind: re.compile(rf"(?:^|_)(?:{names})(?=_|$)") for kind, names in _TA
 
 NO_MODEL = f"the model is not said: add model=NAME (such as llama3.1-8b), or {SHAPES}"
 _CACHED = re.compile(r"(?:^|/)models--([\w.-]+?)--([\w.-]+)(?:/|$)")
-_POINT = "___"
-"""What ModelScope's cache has for a point in a name: ``Qwen2___5-7B``."""
+_POINT = "___"  # what ModelScope's cache has for a point in a name: ``Qwen2___5-7B``
 _MORE_THAN_TEXT = re.compile(
     r"[-_.](vl|vlm|vision|omni)(?![a-z])|llava|internvl|paligemma|pixtral|idefics|smolvlm|minicpm-?v|mllama|kosmos|fuyu",
     re.IGNORECASE,

@@ -22,8 +22,7 @@ from asap.stacks.trainer.arguments import AUTO, SECTION, TRAINER_MICRO_BATCH
 from asap.stacks.words import Word
 
 _SECTION, _RECORD = f"{SECTION}.", Path("settings on record")
-_MISSPELT = 0.94
-"""Likeness from which a word is taken for a misspelt setting."""
+_MISSPELT = 0.94  # likeness from which a word is taken for a misspelt setting
 
 
 def key_of_launcher(experiment: Experiment, word: str) -> str | None:

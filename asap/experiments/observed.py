@@ -126,6 +126,7 @@ class Measured(BaseModel):
     step: StepTimes = StepTimes()
     tokens_per_second_per_device: PositiveFloat | None = None
     tokens_per_second: PositiveFloat | None = Field(default=None, description="of the whole job")
+    tokens_per_second_as_said: PositiveFloat | None = Field(default=None, description="of a device, or of the job")
     samples_per_second: PositiveFloat | None = Field(default=None, description="of the whole job")
     tflops_per_device: PositiveFloat | None = Field(default=None, description="as the program counts FLOPs")
     mfu: PositiveFloat | None = Field(default=None, description="as the program counts it")
@@ -167,10 +168,8 @@ class MeasuredStep(BaseModel):
         return f"{time}, the median of {self.steps} steady steps ({spread}; {self.left_out} of the warm-up left out)"
 
 
-WARM = 1.1
-"""A step of the warm-up takes this many times the median of the second half."""
-SLOW = 1.5
-"""A step of evaluation, checkpoint or a stall takes this many times the median."""
+WARM = 1.1  # a step of the warm-up takes this many times the median of the second half
+SLOW = 1.5  # a step of evaluation, checkpoint or a stall takes this many times the median
 _MOST_SLOW = 5
 
 

@@ -162,8 +162,7 @@ def with_note_on_unread(text: str, path: Path, experiment: Experiment) -> Experi
     )
 
 
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
-"""It says which devices there are."""
+_VISIBLE = "CUDA_VISIBLE_DEVICES"  # it says which devices there are
 
 
 def with_environment(start: Start, experiment: Experiment) -> Experiment:

@@ -159,8 +159,7 @@ def note_on_paged(settings: Mapping[str, object]) -> tuple[str, ...]:
     return (f"optimizer {plain(paged, 60)}: {said}",) if paged else ()
 
 
-USUAL = 51_200
-"""Median of the 163 published models in asap/models/catalogue.jsonl."""
+USUAL = 51_200  # median of the 163 published models in asap/models/catalogue.jsonl
 _OF_VOCABULARY = ("layers", "d_model", "d_ff", "gated_mlp", "heads", "kv_heads", "experts", "expert_d_ff")
 
 

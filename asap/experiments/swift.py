@@ -30,12 +30,10 @@ from asap.stacks.stack_settings import StackSettings, overriding
 from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _TABLE = spec("swift")
-_TUNERS = _TABLE.refused[0].keys
-"""What is trained, as versions 4, 3 and 2 call it."""
+_TUNERS = _TABLE.refused[0].keys  # what is trained, as versions 4, 3 and 2 call it
 _OWN = frozenset((*_TABLE.by_code, *_TABLE.renamed))
 _FSDP = "fsdp_config"
-_BATCH = 16
-"""Sequences that a step has at least, where accumulation is not said."""
+_BATCH = 16  # sequences that a step has at least, where accumulation is not said
 _UNSAID_TYPE = "torch_dtype is not said, and taken as bf16: the model's config.json decides it"
 
 

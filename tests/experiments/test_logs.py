@@ -9,6 +9,7 @@ import re
 import textwrap
 import tomllib
 import zipfile
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -123,14 +124,11 @@ def test_what_is_no_text_is_said_to_be_none(text, what, write):
         record(write(text))
 
 
-@pytest.mark.parametrize(("name", "head", "row"), [
-    ("wandb.csv", '"Step","run-1 - train/step_time","run-1 - train/step_time__MIN"', '"{}","0.51","0.4"'),
-    ("own.tsv", "step\tloss\tstep_time", "{}\t2.3\t0.51"),
-    ("comma.csv", "step;step_time", "{};0,51"), ("metrics.jsonl", "{}", '{{"step": {}, "step_time": 0.51}}'),
-])  # fmt: skip
+@cases("name, head, row")
 def test_metrics_that_a_tracker_exports_are_steps(name, head, row, tmp_path):
-    (tmp_path / name).write_text("\n".join([head, *(row.format(step) for step in range(1, 20))]))
-    assert record(tmp_path / name).measured.seconds == 0.51
+    times = ((step, datetime(2026, 1, 1) + timedelta(seconds=0.51 * step)) for step in range(1, 60))
+    (tmp_path / name).write_text("\n".join([head, *(row.format(*each) for each in times)]))
+    assert record(tmp_path / name).measured.seconds == pytest.approx(0.51)
     for said, table in (
         ("of several runs", "Step,a - step_time,b - step_time"),
         ("no column", "model,batch,step_time"),

@@ -45,8 +45,7 @@ def split_overrides(overrides: Iterable[str]) -> tuple[dict[str, str], dict[str,
     return own, arguments, [f"{key}={given[key]}" for key in rest]
 
 
-_CONFIG = "config"
-"""The argument of a program that names a YAML of further ones (TRL's ``TrlParser``)."""
+_CONFIG = "config"  # the argument of a program that names a YAML of further ones (TRL's ``TrlParser``)
 
 
 def with_file(arguments: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:

@@ -40,15 +40,12 @@ from asap.stacks.trainer.arguments import AUTO, RECOMPUTE, SECTION, TRAINER_ACCU
 PRESETS: dict[str, dict[str, dict[str, Any]]] = tomllib.loads(
     Path(accelerate.__file__).with_name("presets.toml").read_text(encoding="utf-8")
 )
-LAUNCH_FILE = "accelerate_config"
-"""TRL's argument that names a configuration of Accelerate."""
+LAUNCH_FILE = "accelerate_config"  # TRL's argument that names a configuration of Accelerate
 DEEPSPEED, _ACCELERATOR, _FSDP = "deepspeed", "accelerator_config", "fsdp_config"
-_SHARDS = {DEEPSPEED: "FILE.json", OPTION: "full_shard"}
-"""Arguments that make the program shard, each with a value."""
+_SHARDS = {DEEPSPEED: "FILE.json", OPTION: "full_shard"}  # arguments that make the program shard, each with a value
 _REPLICATED = ("MULTI_GPU", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", "MULTI_MUSA", "NO")
 _ON_EIGHT = {accelerate.PROCESSES: 8, accelerate.MACHINES: 1, "mixed_precision": "bf16"}
-_PROFILES = PRESETS["trl"]
-"""Configurations of Accelerate that TRL brings along."""
+_PROFILES = PRESETS["trl"]  # configurations of Accelerate that TRL brings along
 _REPLICAS = (
     f"taken as replicas, as Accelerate starts it where nothing else is configured: add {LAUNCH_FILE}=FILE.yaml, or"
     " one of TRL's such as fsdp2"

@@ -17,8 +17,7 @@ from asap.stacks.rules import meant
 from asap.stacks.stack_settings import StackSettings
 from asap.stacks.trainer.arguments import KEEP, RECOMPUTE, TRAINER, TRAINER_MICRO_BATCH
 
-OF_FACTORY = "finetuning_type"
-"""An argument that no other program has."""
+OF_FACTORY = "finetuning_type"  # an argument that no other program has
 _FACTORY = spec("llama-factory")
 _DEFAULTS = {key: value for key, value in _FACTORY.defaults.items() if key not in TRAINER.defaults}
 

@@ -181,8 +181,7 @@ def without_wrapping(values: Mapping[str, Any]) -> dict[str, Any]:
 _BELOW_VARIABLE = re.compile(r"^(?:\$\{?\w+\}?|\$\([^()]*\)|`[^`]*`)/", re.ASCII)
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?![\w\[])|(?:\$\(\(|\[)\s*([A-Za-z_]\w*)", re.ASCII)
 _DEEPEST = 12
-Brought = Mapping[str, str]
-"""Texts by the path that a program finds them under: those that a script writes."""
+Brought = Mapping[str, str]  # texts by the path that a program finds them under: those that a script writes
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from asap.core.numbers import MOST_DIGITS, bounded
 from asap.core.text import plain
 
 _DEEPEST = 32
-_MOST_REPEATED = 10_000
-"""Values that all aliases of a document may stand for: a few lines of them make gigabytes."""
+_MOST_REPEATED = 10_000  # values that all aliases of a document may stand for: a few lines of them make gigabytes
 _STANDARD = "tag:yaml.org,2002:"
 _LONGEST_NUMBER = 100
 _TEMPLATE = re.compile(r"\{\{.{0,2000}?\}\}|\{%")

@@ -12,14 +12,12 @@ MOST_LINES = 20_000
 MOST_TEXT = 1_000_000
 _MOST_BETWEEN = 40
 _MOST_BEFORE = 600
-_NARROWEST = 79
-"""Characters of a terminal's line, less one."""
+_NARROWEST = 79  # characters of a terminal's line, less one
 _DOTTED = re.compile(r"(?:^|[\s\]])([A-Za-z_]\w*) (?:\.{2,}|(?<=\w{20} )) ?(.*)$")
 _UNFINISHED = re.compile(r"^\s+\w+ \.+$")  # a launcher broke the line, or the argument has no value
 _END_OF_ARGUMENTS = re.compile(r"--- ?end of [\w ]{0,40}arguments")
 _YAML_LINE = re.compile(r"^\s*(?:- |-$|#|[\w./'\"<>@$-]+\s*:(?:\s|$))|^\s+\S|^\s*$|^---$")
-_CUT_KEY = re.compile(r"^[a-z_]+$")
-"""What is left of a line of YAML that is cut within its key."""
+_CUT_KEY = re.compile(r"^[a-z_]+$")  # what is left of a line of YAML that is cut within its key
 _OF_SETTINGS = re.compile(r"\w+:(?:\s|$)|\s+\S|- ")
 _LOG_LINE = re.compile(r"^\s*(?:\[?(?:INFO|WARNING|ERROR|NeMo [IWE])\b|\[?\d{4}-\d\d-\d\d|[IWE]\d{4} \d\d:)")
 _JSON_LINE = re.compile(r"^\s*(?:[\"'\[\]{}\d-]|true|false|null|True|False|None)")

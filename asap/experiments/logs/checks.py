@@ -17,21 +17,17 @@ from asap.experiments.logs.formats import Form, table
 from asap.experiments.logs.measured import DAY, SHORTEST_S, step_index
 from asap.experiments.logs.reading import LogReading
 from asap.experiments.logs.settings import LogSettings, said_differently
-from asap.experiments.logs.text import number
+from asap.experiments.logs.text import number, seconds_of
 from asap.hardware import find_chip
 from asap.models.parameters import count_parameters, least_training_flops
 from asap.plans.axes import Axis
 
-_ENDLESS = 1e9
-"""Epochs of data whose end is not known: the Trainer prints the largest integer."""
-_WITHOUT_TIED = ("tflops", "mfu", "parameters")
-"""What torchtitan counts without the matrix that embeddings and outputs share, in some releases."""
-_OF_PEFT = "adapter_config.json"
-"""What PEFT saves beside the log of a run that trains adapters."""
+_ENDLESS = 1e9  # epochs of data whose end is not known: the Trainer prints the largest integer
+_WITHOUT_TIED = ("tflops", "mfu", "parameters")  # what some releases of torchtitan count without tied embeddings
+_OF_PEFT = "adapter_config.json"  # what PEFT saves beside the log of a run that trains adapters
 _LOW_RANK, _MOST_OF_LOW_RANK = (_OF_PEFT, "lora", "qlora", "peft"), 0.1
 """How they are called, and the share of the parameters that is taken for them where they are not."""
-_MOST_ADAPTERS = 0.5
-"""Share of the parameters that training all of a model exceeds, also where embeddings are frozen."""
+_MOST_ADAPTERS = 0.5  # share of the parameters that training all of a model exceeds, also where embeddings are frozen
 _OF_PLAN = frozenset(
     ("data", "tensor", "pipeline", "context", "devices", "global_batch", "micro_batch", "accumulation")
 )
@@ -144,17 +140,14 @@ def figures_of(steps: Sequence[tuple[Form, dict[str, str], int, int]]) -> dict[s
 
 def _growth(lines: Iterable[Mapping[str, str]], field: str, turns_at: float = math.inf) -> float | None:
     """By how much a field grows from step to step, as the median of the lines that have it."""
-    known = [(step, one[field]) for one in lines if field in one and (step := step_index(one)) is not None]
-    steps, grown = [], []
-    for (first, before), (second, after) in pairwise(known):
-        difference = ((number(after) or 0) - (number(before) or 0)) % turns_at
-        if second > first and math.isfinite(difference):
-            steps.append(second - first)
-            grown.append(difference)
-    exact = turns_at == math.inf or all("." in text for _, text in known)
-    if not grown or not (exact or median(grown) >= SHORTEST_S):
+    said = ((step_index(one), seconds_of(one.get(field, ""))) for one in lines)
+    known = [(step, *time) for step, time in said if step is not None and time]
+    pairs = [(one, after) for one, after in pairwise(known) if after[0] > one[0]]
+    grown = [((after[1] - one[1]) % turns_at, after[0] - one[0]) for one, after in pairs]
+    exact = turns_at == math.inf or all(worth < 1 for *_, worth in known)
+    if not grown or not (exact or median(whole for whole, _ in grown) >= SHORTEST_S):
         return None
-    return median(whole / count for whole, count in zip(grown, steps, strict=True))
+    return median(whole / count for whole, count in grown)
 
 
 def _product(names: Sequence[str], known: Mapping[str, float], whole: float) -> str:

@@ -5,13 +5,13 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 _TABLES = Path(__file__).parent / "tables"
 _EXPONENT = re.compile(r"(?<=[\d.])e[-+]\d+")
-_LONGEST = 4000
-"""Characters of a line that are searched for fields."""
+_LONGEST = 4000  # characters of a line that are searched for fields
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Form:
 
     anchor: bytes
     stack: str = "any"
-    fields: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
+    fields: Mapping[str, "re.Pattern[str] | _Metric"] = field(default_factory=dict)
     sets: Mapping[str, str] = field(default_factory=dict)
     axes: bool = False
     bar: bool = False
@@ -120,7 +120,8 @@ def statements() -> tuple[Form, ...]:
 
 
 _OF_SETTING = (
-    r"(?i)^(?:.{{0,80}}?(?:\]|INFO:?|-|>) +)?\W{{0,8}}(?:{})[\"']?\s*(?:[:=|│]|\.{{2,}})\s*[\"']?(\d+)[\"',;|│\s]*$"
+    r"(?i)^(?:.{{0,80}}?(?:\]|INFO:?(?:[\w.]+:)?|-|>) +)?\W{{0,8}}(?:{})"
+    r"[\"']?\s*(?:[:=|│]|\.{{2,}})\s*[\"']?(\d+(?:,\d{{3}})*)[\"',;|│\s]*$"
 )
 
 
@@ -148,44 +149,78 @@ def devices() -> tuple[DeviceForm, ...]:
 
 def _forms(one: Mapping[str, Any]) -> tuple[Form, ...]:
     metrics = {name: table("steps")["metric"][name] for name in one.get("metrics", ())}
-    fields = {name: re.compile(pattern) for name, pattern in one.get("fields", {}).items()}
+    fields: dict[str, re.Pattern[str] | _Metric] = {}
+    fields |= {name: re.compile(pattern) for name, pattern in one.get("fields", {}).items()}
     fields |= {f"of {name}": _metric(metric, one.get("general", False)) for name, metric in metrics.items()}
     said = {name: one[name] for name in ("bar", "spread", "from_zero", "general") if name in one}
     anchors = {*one.get("anchors", ()), *([one["anchor"]] if "anchor" in one else ())}
     anchors |= {text for metric in metrics.values() for text in _spelt(metric["names"]) if len(text) > 6}
-    return tuple(Form(anchor=text.encode(), stack=one["stack"], fields=fields, **said) for text in sorted(anchors))
+    return tuple(Form(anchor=text.encode(), stack=one["stack"], fields=fields, **said) for text in _least(anchors))
 
 
 _SCOPES = ("train", "training", "step", "avg", "mean")
 _BEFORE = "|".join((
     "^", r"(?<=[^a-z _/.-])", r"(?<=[^a-z _/.-]\s)", r"(?<=\s\s)", *(rf"(?<=\d[a-z%]{{{n}}} )" for n in (1, 2, 3)),
-    "(?-i:(?<=[A-Z]{4} ))", "(?<=[^dlt]/)", *(f"(?<={scope}[ _.-])" for scope in _SCOPES),
+    "(?-i:(?<=[A-Z]{4} ))", "(?<=[^dlt]/)", *(f"(?<={scope}[ _.-])" for scope in _SCOPES), r"(?<=[\"']_)",
 ))  # fmt: skip
 _OTHER_UNIT = r"(?![\d.,:]| ?(?:ms|us|µs|ns|m|min|minutes?|h|hours?|%)(?![a-z]))"
+_CLASS, _MOST_CLASSES = re.compile(r"<(\w+)>"), 4
 
 
-def _metric(metric: Mapping[str, Any], of_step: bool) -> re.Pattern[str]:
-    """The number of a metric, in a group for each unit; "" is none. A line ``of_step`` may have nothing but a space
-    before it; it may be one of so many, or stand in parentheses behind that of all devices."""
-    begun, number = "".join(sorted({name[0] for name in metric["names"]})), r"[\d.,]+(?:(?-i:[KM])(?![a-z]))?"
+@dataclass(frozen=True)
+class _Metric:
+    """A pattern that is searched for only where one of some texts is, which is quicker to see."""
+
+    signs: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+    def search(self, text: str) -> re.Match[str] | None:
+        lowered = text.lower()
+        return self.pattern.search(text) if any(sign in lowered for sign in self.signs) else None
+
+
+def _metric(metric: Mapping[str, Any], of_step: bool) -> _Metric:
+    """The value of a metric, in a group for each unit, behind a sign; in a line ``of_step`` a space is enough."""
+    known = [text for name in metric["names"] for text in _expanded(name)]
+    begun, values = "".join(sorted({text[0] for text in known})), table("steps")["value"]
+    number, fields = values["number"], list[str]()
     is_ = rf"[\"']?\.?(?:\s*[:=]{'|(?=[ ])' if of_step else ''})\s*[\"']?"
-    fields = list[str]()
     for name, units in metric["units"].items():
-        unit = "|".join(filter(None, units))
+        if texts := "|".join(values[unit] for unit in units if unit in values):
+            fields.append(rf"{is_}(?P<{name}>{texts})")
+            continue
+        unit = _any(filter(None, units))
         behind = rf"(?:[\d.,]+ ?\()?(?=[\d.,]+(?:/[\d.]+)? ?(?:{unit})(?![a-z]))"
         said = [rf"(?:[ _]?\((?:{unit})\)|[ _](?:{unit})){is_}(?=[\d.])", is_ + behind] if unit else []
         said += [rf"{is_}(?={number}{_OTHER_UNIT})"] if "" in units else []
         fields.append(rf"(?:{'|'.join(said)})(?P<{name}>{number})")
-    return re.compile(rf"(?i)(?=[{begun}])(?:{_BEFORE})(?:{_any(metric['names'])})(?:{'|'.join(fields)})")
+    pattern = re.compile(rf"(?i)(?=[{begun}])(?:{_BEFORE})(?:{_any(metric['names'])})(?:{'|'.join(fields)})")
+    return _Metric(_least(max(re.split("[ /]", text), key=len) for text in known), pattern)
+
+
+def _least(texts: Iterable[str]) -> tuple[str, ...]:
+    """Texts one of which every other of them contains."""
+    known = sorted({*texts})
+    return tuple(text for text in known if not any(other in text for other in known if other != text))
 
 
 def _any(names: Iterable[str]) -> str:
-    return "|".join(name.replace(" ", "[ _/.-]?") for name in names)
+    """A pattern of names, words of which may be any of a class: ``<step> time``."""
+    words = table("steps")["word"]
+    spaced = (name.replace(" ", "[ _/.-]?") for name in names)
+    return "|".join(_CLASS.sub(lambda found: f"(?:{_any(words[found[1]])})", name) for name in spaced)
+
+
+def _expanded(name: str) -> Iterable[str]:
+    """A name with each word of the classes in it."""
+    words = table("steps")["word"]
+    return map("".join, product(*(words[part] if n % 2 else [part] for n, part in enumerate(_CLASS.split(name)))))
 
 
 def _spelt(names: Iterable[str]) -> set[str]:
-    """How names are written, without the first letter of a word, which may be a capital."""
-    spelt = ((name, each) for name in names for each in (*(name.replace(" ", by) for by in " _/-"), name.title()))
+    """How names are written, but for a first letter, which may be a capital; longer ones have a shorter in them."""
+    found = (text for name in names if name.count("<") < _MOST_CLASSES for text in _expanded(name))
+    spelt = ((name, each) for name in found for each in (*(name.replace(" ", by) for by in " _/-"), name.title()))
     return {each[len(name.split()[0]) > 1 :] for name, each in spelt}
 
 
@@ -193,3 +228,6 @@ def _spelt(names: Iterable[str]) -> set[str]:
 def table(name: str) -> dict[str, Any]:
     """A file of ``tables``, by its name."""
     return tomllib.loads((_TABLES / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+TIMED = frozenset(table("steps")["timed"])  # fields that say a time or a rate

@@ -27,8 +27,8 @@ _COUNT = re.compile(r"(?:^|x)(\d{1,4})(?=x|[A-Z])")
 _CHIP = re.compile(r"[A-Z]{1,3}\d")
 _OF_CHIPS = re.compile(r"(\d) x (?:NVIDIA )?(?=[A-Z]{1,3}\d)")
 """Counts in the name of a submission's platform, and a chip that stands behind them."""
-_OF_NODE = 8
-"""GPUs of nearly every node: ``8xA100`` are its GPUs, where ``4xMI300X`` are nodes."""
+_OF_NODE = 8  # GPUs of nearly every node: ``8xA100`` are its GPUs, where ``4xMI300X`` are nodes
+_OF_NVIDIA = re.compile(r"\b[DH]GX [ABH]\d")  # machines that have eight GPUs; those of Grace have four
 _FOLDED = ("ep", "etp", "dp_mod_ep", "dp_shard_mod_ep", "dp_shard_in_ep", "batch", "loss", "efsdp")
 """Axes of torchtitan that lie over others of the mesh."""
 
@@ -79,7 +79,8 @@ def _of_platform(name: str) -> dict[str, str]:
     devices, chip = math.prod(int(count[1]) for count in counts), {"chip": rest}
     if _CHIP.match(rest) and counts and (len(counts) > 1 or counts[0].start() or devices == _OF_NODE):
         return chip | {"devices": str(devices)}
-    return chip | ({"nodes": counts[0][1]} if counts and counts[0].start() == 0 else {})
+    of_node = {"devices_per_node": str(_OF_NODE)} if _OF_NVIDIA.search(rest) else {}
+    return chip | ({"nodes": counts[0][1]} | of_node if counts and counts[0].start() == 0 else {})
 
 
 def _topology(fields: Mapping[str, str]) -> str | None:

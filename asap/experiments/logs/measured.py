@@ -11,26 +11,18 @@ from asap.core.text import plain
 from asap.core.units import exact
 from asap.experiments.logs.formats import EndingForm, Form, steps
 from asap.experiments.logs.scan import Found
-from asap.experiments.logs.text import clean, duration, is_training_bar, number, size
-from asap.experiments.observed import (
-    FEWEST,
-    Allocation,
-    Ending,
-    EndingKind,
-    Measured,
-    steady_count,
-    step_times,
-)
+from asap.experiments.logs.text import clean, is_training_bar, number, seconds_of, size
+from asap.experiments.observed import FEWEST, Allocation, Ending, EndingKind, Measured, steady_count, step_times
 
 StepLine = tuple[Form, dict[str, str], int, int]
-_LONG_BEFORE = 20
-"""Seconds, of which two whole ones are off by less than a tenth."""
+_LONG_BEFORE = 20  # last digits by which a time must grow, so that two that are cut are off by less than a tenth
 _EXACT = frozenset(("seconds", "milliseconds", "seconds_each", "steps_per_second"))
 _OF_LINE = {"seconds_of_line": 1.0, "milliseconds_of_line": 1e-3, "figure_of_line": 1.0}
+_SINCE = {"elapsed_milliseconds": 1e-3, "elapsed_seconds": 1.0, "elapsed_minutes": 60.0, "elapsed_hours": 3600.0}
+_CLOCK = {"clock": 1.0}
 _GROWN = 1.5  # the last of times since the start, by the first
 DAY = 86_400.0
-SHORTEST_S = 5.0
-"""Between two lines whose times are whole seconds: one more or less is a fifth."""
+SHORTEST_S = 5.0  # between two lines whose times are whole seconds: one more or less is a fifth
 
 
 @dataclass(frozen=True)
@@ -48,6 +40,7 @@ class Sizes:
         own = self.tokens / self.devices if self.tokens and self.devices else None
         times = {"seconds": 1.0, "milliseconds": 1e-3, "seconds_each": 1.0}
         amounts = {"tokens_per_second_per_device": own, "samples_per_second": self.sequences, "steps_per_second": 1.0}
+        amounts |= {"tokens_per_second": self.tokens}
         said = {name: value for name in (*times, *amounts) if name in fields and (value := number(fields[name]))}
         known = ((value, times.get(name), amounts.get(name)) for name, value in said.items())
         return next((value * unit if unit else (one or 0) / value for value, unit, one in known if unit or one), None)
@@ -62,13 +55,13 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
         times = [(None, whole[-1])]
     times = times or ([(None, sizes.clock)] if sizes.clock else [])
     steady = unique[len(unique) - steady_count(times) :] if len(times) > 1 else unique[1:] or unique
+    step = step_times(times)
     return Measured(
-        step=step_times(times),
-        tokens_per_second_per_device=_middle(steady, "tokens_per_second_per_device"),
-        tokens_per_second=_middle(steady, "tokens_per_second"),
+        step=step,
+        **_rates(steady, step.median, sizes),
         samples_per_second=_middle(steady, "samples_per_second") or _middle(totals[-1:], "samples_per_second"),
         tflops_per_device=_middle(steady, "tflops_per_device") or _middle(lines, "tflops_per_device"),
-        mfu=_middle(steady, "mfu") or 0.01 * (_middle(steady, "mfu_percent") or 0) or None,
+        mfu=_mfu(steady),
         peak_memory_bytes=_peak(
             [*lines, *totals], memory_gib=2**30, memory_mib=2**20, memory_gb=1e9, memory_mb=1e6, memory_bytes=1
         ),
@@ -78,40 +71,36 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
 
 
 def _by_elapsed(lines: Sequence[StepLine]) -> Iterator[StepLine]:
-    """Lines that say how long a run has taken with the time of a step since one before, long ago where the time is one
-    of whole seconds; others that say a time by :func:`_of_line`, unless it grows from line to line as the former do."""
-    said = [time for _, fields, *_ in lines if (time := _time_of_line(fields))]
+    """Lines that say a date, or a time that grows, with that of a step since one before; others by :func:`_of_line`."""
+    said = [time[0] for _, fields, *_ in lines if (time := _time(fields, _OF_LINE)) and time[0]]
     grows = len(said) > FEWEST and said == sorted({*said}) and said[-1] > _GROWN * said[0]
     before, last, clock = None, None, None
     for form, fields, line, offset in lines:
-        step, exact = step_index(fields), number(fields.get("elapsed_milliseconds", ""))
-        exact = _time_of_line(fields) if grows else exact and exact / 1e3
-        passed = exact or duration(fields.get("elapsed", ""))
-        if passed is not None and step is not None:
-            since = passed - before[1] if before else 0.0
-            if before and step > before[0] and since >= (1e-6 if exact else _LONG_BEFORE):
-                fields = fields | {"seconds": str(since / (step - before[0]))}
-            if before is None or step < before[0] or since < 0 or "seconds" in fields:
-                before = (step, passed)
-        elif not (step is None or last is None or fields.keys() & _EXACT):
-            seconds = _of_line(fields, step - last, clock)
-            fields = fields | ({"seconds": str(seconds)} if seconds else {})
-        last, clock = (last, clock) if step is None else (step, number(fields.get("clock", "")))
-        yield form, fields, line, offset
+        step, passed = step_index(fields), _time(fields, _OF_LINE | _SINCE if grows else _SINCE)
+        steps = 0 if step is None or last is None else step - last
+        own = None if grows or fields.keys() & _EXACT else _of_line(fields, steps, clock)
+        if passed and step is not None and not own and not (form.general and fields.keys() & _EXACT):
+            since = passed[0] - before[1] if before else 0.0
+            if before and step > before[0] and since >= _LONG_BEFORE * passed[1]:
+                own = since / (step - before[0])
+            if before is None or step < before[0] or since < 0 or own:
+                before = (step, passed[0])
+        last, clock = (last, clock) if step is None else (step, _time(fields, _CLOCK))
+        yield form, fields | ({"seconds": str(own)} if own else {}), line, offset
 
 
-def _time_of_line(fields: Mapping[str, str]) -> float | None:
-    """A time that is not said to be that of a step."""
-    said = ((number(fields[name]), unit) for name, unit in _OF_LINE.items() if name in fields)
-    return next((time * unit for time, unit in said if time), None)
+def _time(fields: Mapping[str, str], names: Mapping[str, float]) -> tuple[float, float] | None:
+    """A time by its names and their units, in seconds, and what its last digit is worth."""
+    said = ((seconds_of(fields[name]), unit) for name, unit in names.items() if name in fields)
+    return next(((time[0] * unit, time[1] * unit) for time, unit in said if time), None)
 
 
-def _of_line(fields: Mapping[str, str], steps: int, clock: float | None) -> float | None:
-    """The time of a step by :func:`_time_of_line`: of the line's only step, or whichever the clock since the line
-    before says that it is, a step's or that of all steps in between."""
-    time, now = _time_of_line(fields), number(fields.get("clock", ""))
-    passed = (now - clock) % DAY if now is not None and clock is not None else 0.0
-    if time is None or steps < 1:
+def _of_line(fields: Mapping[str, str], steps: int, clock: tuple[float, float] | None) -> float | None:
+    """The time of a step by that of a line: of its only step, or by the clock of one or all since the line before."""
+    said, now = _time(fields, _OF_LINE), _time(fields, _CLOCK)
+    passed = (now[0] - clock[0]) % DAY if now and clock else 0.0
+    time = said[0] if said else 0.0
+    if not time or steps < 1:
         return None
     if passed < SHORTEST_S:
         return time if steps == 1 and fields.keys() & _OF_LINE.keys() != {"figure_of_line"} else None
@@ -177,6 +166,28 @@ def step_index(fields: Mapping[str, str]) -> int | None:
 def _middle(lines: Sequence[StepLine], field: str) -> float | None:
     values = [value for _, fields, *_ in lines if (value := number(fields.get(field, ""))) and value > 0]
     return median(values) if values else None
+
+
+_RATES = ("tokens_per_second_per_device", "tokens_per_second", "tokens_per_second_as_said")
+
+
+def _rates(lines: Sequence[StepLine], step: float | None, sizes: Sizes) -> dict[str, float | None]:
+    """Tokens a second of a device, of all, or of either: one device, or the time of a step, says which."""
+    each, whole, said = (_middle(lines, name) for name in _RATES)
+    if each or whole or not said:
+        return {"tokens_per_second_per_device": each or (said if whole else None), "tokens_per_second": whole}
+    if sizes.devices == 1:
+        return dict.fromkeys(_RATES[:2], said)
+    tokens, made = sizes.tokens or 0.0, said * (step or 0.0)
+    known = {_RATES[0]: tokens / sizes.devices, _RATES[1]: tokens} if sizes.devices else {}
+    return {next((name for name, one in known.items() if abs(made - one) < 0.1 * one), _RATES[2]): said}
+
+
+def _mfu(lines: Sequence[StepLine]) -> float | None:
+    """A share of the peak; one that is said without a unit is of one or of a hundred, or no such share."""
+    said = _middle(lines, "mfu_as_said") or 0.0
+    said = said if said <= 1 else 0.01 * said if said <= 100 else 0.0
+    return _middle(lines, "mfu") or 0.01 * (_middle(lines, "mfu_percent") or 0.0) or said or None
 
 
 def _peak(lines: Sequence[StepLine], **units: float) -> float | None:

@@ -5,20 +5,21 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import reduce
+from itertools import groupby
+from operator import or_
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from asap.core.errors import ConfigError
 
 SUFFIXES = (".csv", ".tsv")
-_LARGEST = 64 << 20
-"""Bytes that are read of one."""
-_ENDS = ("__MIN", "__MAX")
-"""Of the columns in which W&B repeats each metric."""
-_STEPS = ("step", "steps", "iteration", "iter", "update")
-"""Last words of what counts rows."""
-_RUN = " - "
-"""Between the name of a run and that of a metric, as W&B joins them."""
+_LARGEST = 64 << 20  # bytes that are read of one
+_ENDS = ("__MIN", "__MAX")  # of the columns in which W&B repeats each metric
+_STEPS = ("step", "steps", "iteration", "iter", "update")  # last words of what counts rows
+_DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+_RUN = " - "  # between the name of a run and that of a metric, as W&B joins them
 
 
 def is_table(path: Path) -> bool:
@@ -27,7 +28,7 @@ def is_table(path: Path) -> bool:
 
 
 def as_lines(stream: IO[bytes], path: Path) -> IO[bytes]:
-    """The numbers of a table as lines of JSON, each with the name of its column.
+    """The numbers and dates of a table as lines of JSON, each with the name of its column.
 
     Raises:
         ConfigError: it is no table, too large, one of several runs, or says no steps.
@@ -44,24 +45,27 @@ def as_lines(stream: IO[bytes], path: Path) -> IO[bytes]:
         metrics = {name: name.rpartition(_RUN)[2] for name in kept}
         if len({*metrics.values()}) < len(metrics):
             raise ConfigError("has the metrics of several runs", where=str(path), hint="export those of one run")
-        if not any(re.split(r"[^a-z]", name.lower().rstrip("_ "))[-1] in _STEPS for name in kept):
+        steps = [name for name in kept if re.split(r"[^a-z]", name.lower().rstrip("_ "))[-1] in _STEPS]
+        if not steps:
             raise ConfigError("has no column of steps", where=str(path), hint="export the step beside each metric")
         point = "," if delimiter == ";" else "."
-        return io.BytesIO("".join(f"{json.dumps(one)}\n" for one in _numbers(rows, metrics, point)).encode())
+        found = _values(rows, metrics, point)
+        of_steps = (
+            reduce(or_, reversed([*alike])) for _, alike in groupby(found, lambda one: one.get(metrics[steps[0]]))
+        )
+        return io.BytesIO("".join(f"{json.dumps(one)}\n" for one in of_steps).encode())
     except csv.Error as error:
         raise ConfigError(f"is no table: {error}", where=str(path)) from error
 
 
-def _numbers(
-    rows: Iterable[Mapping[str, object]], metrics: Mapping[str, str], point: str
-) -> Iterator[dict[str, float]]:
+def _values(rows: Iterable[Mapping[str, object]], metrics: Mapping[str, str], point: str) -> Iterator[dict[str, Any]]:
+    """The numbers and dates of rows; several rows may have those of one step."""
     for row in rows:
-        found = {metric: _number(str(row.get(name) or "").replace(point, ".")) for name, metric in metrics.items()}
-        yield {metric: value for metric, value in found.items() if value is not None}
+        found = ((metric, _value(str(row.get(name) or "").replace(point, "."))) for name, metric in metrics.items())
+        yield {metric: value for metric, value in found if value is not None}
 
 
-def _number(text: str) -> float | None:
-    try:
+def _value(text: str) -> int | float | str | None:
+    with suppress(ValueError):
         return int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        return None
+    return text if _DATE.match(text) else None

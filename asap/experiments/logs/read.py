@@ -34,28 +34,21 @@ from asap.stacks.stack_settings import dotted
 
 SUFFIXES = (".log", ".out", ".err", ".stdout", ".stderr")
 _OTHERS = (".yaml", ".yml", ".json", ".toml", ".sh", ".py", ".gin", ".slurm", ".sbatch", ".jsonl", ".pb")
-_OF_ROWS = (".jsonl", ".csv", ".tsv")
-"""What trackers export metrics as."""
+_OF_ROWS = (".jsonl", ".csv", ".tsv")  # what trackers export metrics as
 _SAVED = (".yaml", ".yml", ".json")
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _PEEK, _BEGINNING = 256 << 10, 4 << 20
-_MOST_FILES, _MOST_LOGS = 4000, 256
-"""Of a folder: files that are looked for, and logs that are looked into, the newest."""
+_MOST_FILES, _MOST_LOGS = 4000, 256  # of a folder: files that are looked for, and logs that are looked into
 _KEPT = ((b'"log_history"', b'"global_step"'), (b'"current_steps"', b'"elapsed_time"'))
 """What the files have in which the Trainer and LLaMA-Factory keep what they logged."""
-_OF_LOGS_ALONE = ("arguments", "fields")
-"""Grammars of blocks that no other kind of file has."""
+_OF_LOGS_ALONE = ("arguments", "fields")  # grammars of blocks that no other kind of file has
 _OF_NEOX = frozenset(("attention_config", "global_num_gpus", "user_script", "text_gen_type"))
-_SHARD = ("mesh.dp_shard_mod_ep", "mesh.dp_shard_in_ep")
-"""In torchtitan's meshes of 2025 with experts the two parts of ``dp_shard``."""
-_BENEATH = ("any", "mlperf", "deepspeed")
-"""What prints beside the program that trains: it counts where nothing else is known."""
-_BACK, _LATELY = 5, 8
-"""Ranks may print steps out of order by fewer than so many, and the same one so many lines later."""
+_SHARD = ("mesh.dp_shard_mod_ep", "mesh.dp_shard_in_ep")  # in torchtitan with experts, in 2025, the parts of dp_shard
+_BENEATH = ("any", "mlperf", "deepspeed")  # what prints beside a program that trains
+_BACK, _LATELY = 5, 8  # ranks print steps out of order by fewer, and the same one so many lines later
 _AXES = re.compile(r"[\[(]([^\[\]()]*)[\])],? ?(?:and sizes )?\[([\d, ]+)\]")
 _NAMED_AXES = re.compile(r"\b([a-z]\w*)=(\d{1,7})\b")
-_BATCHES = {"micro_batch", "accumulation"}
-"""What programs say of a run before its first step, and of an evaluation not."""
+_BATCHES = {"micro_batch", "accumulation"}  # what programs say before a first step, and of an evaluation not
 _BARE_KEY = re.compile(r"\w+:")
 _CALLED = re.compile(r"\b(?:(\w+)\((?=\w+=|$)|(\w+Config) \{|(\w+ config))|\*{3,} (Experiment) configuration")
 
@@ -211,14 +204,14 @@ def _cuts(found: Scan) -> list[tuple[int, int]]:
         again = before[0] is after[0] and step is not None and last is not None and step < last - _BACK
         lately = (step_index(one[1]) for one in found.steps[max(0, place - _LATELY) : place])  # other ranks lag
         again = again and not (after[0].bar or any(step == one for one in lately))
+        again = again and not (number(after[1].get("epoch", "")) or 0) > (number(before[1].get("epoch", "")) or 0)
         if between or again:
             cuts.append((before[3], between[0] if between else after[3]))
     said = [(one.offset, one.form.read(one.text)) for one in found.statements if isinstance(one.form, Form)]
     batches = (offset for offset, fields in said if _BATCHES & fields.keys())
-    if found.steps and (late := sorted(one for one in (*settings, *batches) if one > found.steps[-1][3])):
-        ended = [one.offset for one in found.endings if one.offset < late[0]]
-        if ended:
-            cuts.append((found.steps[-1][3], late[0]))
+    late = min((one for one in (*settings, *batches) if found.steps and one > found.steps[-1][3]), default=0)
+    if any(one.offset < late for one in found.endings):
+        cuts.append((found.steps[-1][3], late))
     return cuts
 
 
@@ -272,7 +265,7 @@ def _alike(lines: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Settings that lines say once, or always alike."""
     said: dict[str, set[str]] = {}
     for name, text in (item for fields in lines for item in fields.items()):
-        said.setdefault(name, set()).add(text)
+        said.setdefault(name, set()).add(text.replace(",", ""))
     return {name: text for name, (text, *others) in said.items() if not others}
 
 

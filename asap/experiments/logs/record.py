@@ -72,7 +72,9 @@ def read_log_record(
     known = reading.measured.step.steps > 0 and bool(reading.stack or reading.figures.get("lines"))
     ill_placed = bool(elsewhere and refusals) and experiment.model is None
     if ill_placed or not (known or experiment.model or experiment.plan or experiment.workload.tokens):
-        part = "a part of the settings, and no steps" if settings != LogSettings() else "neither settings nor steps"
+        told, seen = settings != LogSettings(), reading.figures.get("lines")
+        part = "a part of the settings, and no steps" if told else "neither settings nor steps"
+        part = f"steps without their times, and {'a part of the' if told else 'no'} settings" if seen else part
         unread = "figures without the settings of their run" if reading.measured != Measured() else part
         ended = f"; {reading.ending} (line {reading.ending.line_number})" if reading.ending.note("") else ""
         reason = (refusals[0] if refusals else f"states {unread}") + ended
@@ -315,6 +317,8 @@ def _notes(reading: LogReading, settings: LogSettings, path: Path, adapted: bool
         notes.append(f"{path.name} does not say what selective checkpointing keeps: {_SELECTIVE}")
     if (step := reading.measured.step).slow_steps:
         notes.append(f"slow steps of {path.name}, over 1.5 times the median, are left out: {step.slowest}")
+    if rate := reading.measured.tokens_per_second_as_said:
+        notes.append(f"{path.name} says {exact(round(rate))} tokens/s, and not whether of a device or of all")
     if reading.hardware.network == "Socket":
         notes.append(f"NCCL uses sockets between nodes, by {path.name}: the fabric is not in use")
     if reading.ending.largest:

@@ -14,27 +14,20 @@ from typing import Any, cast
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
+from asap.experiments.logs import formats
 from asap.experiments.logs.blocks import BlockStart, Collector, RawBlock, lines_before, starts
-from asap.experiments.logs.formats import DeviceForm, EndingForm, Form, devices, endings, statements, steps, totals
-from asap.experiments.logs.text import Unwrapper, chunks, clean, decoder_of, is_training_bar, rank_of, seconds_of_day
+from asap.experiments.logs.formats import DeviceForm, EndingForm, Form
+from asap.experiments.logs.text import CLOCK, Unwrapper, chunks, clean, decoder_of, is_training_bar, rank_of
 
 _CONFIG_PARAM = b"Config param "
-_MOST = 4000
-"""Statements, devices and endings that are kept; of more only the last."""
+_MOST = 4000  # statements, devices and endings that are kept; of more only the last
 _MOST_STEPS = 40_000
-_TIMED = frozenset((
-    "seconds", "milliseconds", "milliseconds_of_iteration", "seconds_each", "tokens_per_second_per_device",
-    "samples_per_second", "steps_per_second", "tokens_per_second", "elapsed",
-    "seconds_of_line", "milliseconds_of_line", "figure_of_line",
-))  # fmt: skip
 _OF_STEP = frozenset(("step", "loss", "seconds", "milliseconds", "steps_per_second"))  # else it is prose
-MOST_LINES_OF_ENDING = 7
-"""Of a message of PyTorch or XLA, with all its figures, in a narrow terminal."""
-_MOST_OF_PIECE, _MOST_OF_FIRST = 500, 4000
-"""Lines with the same text that are read of a piece, and of the first piece, which is the whole of most logs."""
+MOST_LINES_OF_ENDING = 7  # of a message of PyTorch or XLA, with all its figures, in a narrow terminal
+_MOST_OF_PIECE, _MOST_OF_FIRST, _MOST_GENERAL = 500, 4000, 100
+"""Lines of a form that are read of a piece; of the first piece, which is the whole of most logs; of what is general."""
 _COLOURS = re.compile(rb"\x1b\[[\d;]{0,20}m")
-_PREFIX = 120
-"""Characters of a line in which its time stands."""
+_PREFIX = 120  # characters of a line in which its time stands
 
 
 @dataclass(frozen=True)
@@ -65,6 +58,8 @@ class Scan:
     totals: list[tuple[Form, dict[str, str], int, int]] = field(default_factory=list)
     lines: int = 0
     size: int = 0
+    untimed: list[tuple[Form, dict[str, str], int, int]] = field(default_factory=list)
+    """Lines with a step and a loss alone, which count where no line has a time or a rate."""
     thinned: int = 1
     """One step in so many was kept."""
 
@@ -96,7 +91,15 @@ def _is_general(form: _Known) -> bool:
 
 @cache
 def _known() -> tuple[_Known, ...]:
-    known = (*steps(), *totals(), *statements(), *devices(), *endings(), *starts(), None)
+    known = (
+        *formats.steps(),
+        *formats.totals(),
+        *formats.statements(),
+        *formats.devices(),
+        *formats.endings(),
+        *starts(),
+        None,
+    )
     return tuple(sorted(known, key=_is_general))
 
 
@@ -107,12 +110,20 @@ def _automaton(general: bool) -> BytesAhoCorasick:
     return BytesAhoCorasick(anchors, implementation=Implementation.DFA)
 
 
+@cache
+def _first_alike() -> list[int]:
+    """Of each of :func:`_known` that is general the place of the first with the same fields, of others their own."""
+    places: dict[int, int] = {}
+    keys = (id(one.fields) if isinstance(one, Form) and one.general else -n for n, one in enumerate(_known()))
+    return [places.setdefault(key, place) for place, key in enumerate(keys)]
+
+
 class _Pass:
     def __init__(self) -> None:
         self.scan = Scan()
         self._unwrapper: Unwrapper | None = None
-        self._steps, self._totals = frozenset(map(id, steps())), frozenset(map(id, totals()))
-        self._of_step = self._steps | {id(form) for form in totals() if form.stack != "any"}
+        self._steps, self._totals = frozenset(map(id, formats.steps())), frozenset(map(id, formats.totals()))
+        self._of_step = self._steps | {id(form) for form in formats.totals() if form.stack != "any"}
         self._collectors: list[Collector] = []
         self._taken = 0
         self._unfinished: Found | None = None
@@ -162,13 +173,15 @@ class _Pass:
         """Beginnings of lines, in order, each with what it is read by and how many such lines it stands for."""
         places: dict[int, list[int]] = {}
         every = all(one[0].general for one in self.scan.steps[-1:])  # until steps of a program are seen
+        first = _first_alike()
         for which, start, _ in _automaton(every).find_matches_as_indexes(chunk, overlapping=True):
-            places.setdefault(which, []).append(start)
+            places.setdefault(first[which], []).append(start)
         most = _MOST_OF_PIECE if self.scan.size else _MOST_OF_FIRST
         found: dict[int, list[tuple[_Known, int]]] = {}
         taken, many = set[int](), False
         for which in sorted(places):
             form, at, stride = _known()[which], places[which], 1
+            most = min(most, _MOST_GENERAL) if self.scan.size and _is_general(form) else most
             if many and _is_general(form):
                 break  # where a program says very many steps, nothing else says more
             if len(at) > most and id(form) not in self._steps:
@@ -202,6 +215,7 @@ class _Pass:
         """What was found; blocks that the end of the log cuts are kept as they are."""
         self.scan.blocks += [one.block for one in self._collectors if one.block.lines]
         self._thin()
+        self.scan.steps = self.scan.steps or self.scan.untimed
         if len({one[0].general for one in self.scan.steps if not one[0].bar}) > 1:
             self.scan.steps = [one for one in self.scan.steps if not one[0].general]
         return self.scan
@@ -276,9 +290,11 @@ class _Pass:
 
     def _step(self, form: Form, line: str, number: int, offset: int, stands_for: int) -> None:
         fields = form.read(line)
-        if "step" in fields and (clock := seconds_of_day(line[:_PREFIX])):
-            fields["clock"] = clock
-        if not fields.keys() & _TIMED or (form.general and not fields.keys() & _OF_STEP):
+        if "step" in fields and (clock := CLOCK.search(line[:_PREFIX])):
+            fields["clock"] = clock[0].replace(",", ".")
+        if not fields.keys() & formats.TIMED or (form.general and not fields.keys() & _OF_STEP):
+            if not form.bar and fields.keys() >= {"step", "loss"} and len(self.scan.untimed) < _MOST_STEPS:
+                self.scan.untimed.append((form, fields, number, offset))
             return
         if form.bar and (not is_training_bar(line) or fields.get("total_steps") == "1"):
             return

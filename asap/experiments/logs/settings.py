@@ -13,11 +13,6 @@ from asap.experiments.logs.formats import table
 from asap.experiments.logs.reading import LogReading, SettingsBlock
 from asap.experiments.logs.text import number
 
-_COUNTS = (
-    "layers", "hidden", "ffn", "heads", "kv_heads", "vocab", "sequence", "global_batch", "accumulation", "devices",
-    "nodes", "devices_per_node", "tensor", "pipeline", "context", "expert", "data", "replicate", "shard",
-)  # fmt: skip
-
 
 class LogSettings(BaseModel):
     """Settings in the words of this project; ``None`` where the log does not say. Batches are counts of sequences."""
@@ -66,6 +61,10 @@ class LogSettings(BaseModel):
             groups, rest = divmod(self.global_batch, self.micro_batch * self.accumulation)
             return int(groups) if groups and not rest else None
         return None
+
+
+_FIELDS = LogSettings.model_fields
+_COUNTS = [name for name, one in _FIELDS.items() if one.annotation == _FIELDS["layers"].annotation]
 
 
 def settings_of(reading: LogReading) -> LogSettings:

@@ -7,7 +7,9 @@ import re
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -21,17 +23,14 @@ from asap.core.text import plain
 from asap.experiments.logs.formats import table
 from asap.experiments.logs.metrics_table import as_lines, is_table
 
-_MOST_CARRIERS = 4
-"""Carriers that lie within each other."""
-_STRAY = 2
-"""Lines of a log that may lack what all others have."""
+_MOST_CARRIERS = 4  # carriers that lie within each other
+_STRAY = 2  # lines of a log that may lack what all others have
 _OWN_COLOUR = r"(?:\x1b\[[\d;]{0,20}m)*"
 _ENCODING_PEEK = 4096
 _WRITTEN = re.compile(rb"^[ \t]*[^\s]", re.MULTILINE)
 _OF_JSON = re.compile(rb'^[ \t]*[{}\[\]"]', re.MULTILINE)
 _OBJECT = re.compile(rb"^[ \t]*\{", re.MULTILINE)
-_END = rb"\n"
-"""Of a line, within a text of JSON."""
+_END = rb"\n"  # of a line, within a text of JSON
 
 
 @dataclass(frozen=True)
@@ -167,8 +166,7 @@ def _some() -> re.Pattern[str]:
 
 
 CHUNK = 4 << 20
-LONGEST_LINE = 64 << 10
-"""Bytes of a line that are looked at; a log of one endless line stays within bounded memory."""
+LONGEST_LINE = 64 << 10  # bytes of a line that are looked at; a log of one endless line stays within bounded memory
 _COLOUR = re.compile(
     r"\x1b?\[[0-9;?]{1,20}m|\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f\ufeff]"
 )
@@ -265,9 +263,10 @@ _SUFFIX = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
 _BAR_TITLE = re.compile(r"^(?P<title>[^|%]*?)\d{1,3}%\|")
 _LETTER = re.compile(r"[^\W\d_]")
 _TRAINING = re.compile(r"train|epoch|step|iter|loss", re.IGNORECASE)
-_CLOCK = re.compile(r"(?<![\d:])([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.,](\d{1,9}))?(?![\d:])")
+CLOCK = re.compile(r"(?<![\d:])(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d{1,9})?(?![\d:])")
 """A time of the day in the prefix of a line."""
-_DURATION = re.compile(r"(?:(\d{1,6}) days?, )?(\d{1,6}):(\d\d):(\d\d)")
+_DURATION = re.compile(r"(?:(\d{1,6}) days?, )?(\d{1,6}):(\d\d):(\d\d(?:\.\d{1,9})?)")
+_LAST_DIGIT = re.compile(r"\.(\d+)(?!.*\.\d)")
 _SIZE = re.compile(r"([\d.]+) ?([KMGT]?)(i?)(?:B(?:ytes)?|bytes)?$", re.IGNORECASE)
 
 
@@ -289,21 +288,18 @@ def size(text: str) -> float | None:
     return value * 2 ** (10 * " KMGT".index(found[2].upper() or " ")) or None
 
 
-def duration(text: str) -> int | None:
-    """Seconds of ``0:03:29`` or ``4 days, 5:06:09``, as Python writes a time that passed; ``None`` where it is none."""
-    if (found := _DURATION.fullmatch(text)) is None:
-        return None
-    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    return ((24 * days + hours) * 60 + minutes) * 60 + seconds
-
-
-def seconds_of_day(prefix: str) -> str | None:
-    """The time in the prefix of a line, in seconds of its day, with the digits that it has; ``None`` without one."""
-    if (found := _CLOCK.search(prefix)) is None:
-        return None
-    hours, minutes, seconds, fraction = found.groups()
-    whole = 3600 * int(hours) + 60 * int(minutes) + int(seconds)
-    return f"{whole}.{fraction}" if fraction else str(whole)
+def seconds_of(text: str) -> tuple[float, float] | None:
+    """Seconds of a number, of ``0:03:29`` or ``4 days, 5:06:09``, or of a date, from a beginning that all dates have;
+    and what the last digit is worth. ``None`` where it is none of these."""
+    worth = 10.0 ** -len(found[1]) if (found := _LAST_DIGIT.search(text)) else 1.0
+    if (value := number(text)) is not None:
+        return value, worth
+    if found := _DURATION.fullmatch(text):
+        days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+        return ((24 * days + hours) * 60 + minutes) * 60 + seconds, worth
+    with suppress(ValueError):
+        return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp(), worth
+    return None
 
 
 def is_training_bar(line: str) -> bool:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from asap.core.errors import UnreadError
 
 _OPTION = re.compile(r"(?:^|\s)--[a-z]")
-_MOST = 2_000_000
-"""Characters and variables that the commands of a script may come to."""
+_MOST = 2_000_000  # characters and variables that the commands of a script may come to
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,7 @@ class Variables:
         self.set({name: None if is_open else value})
 
 
-EVALUATED = "eval"
-"""The text of a command that evaluates others; these are as it is written, with their variables."""
+EVALUATED = "eval"  # the text of a command that evaluates others; these are as it is written, with their variables
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,12 @@ from asap.experiments.shell.variables import LONGEST
 
 _PLACEHOLDER = re.compile(r"^[ \t]*(?:export[ \t]+)?\w+=<\w[^<>\n]*>[^\\\n]*$", re.MULTILINE)
 """What a user is to fill in: ``DATA=<path of the data>``, which a shell takes as redirections; it sets nothing."""
-_ENDLESS = re.compile(rf"[^\n]{{{LONGEST + 1},}}")
-"""A line that is longer than any command of a run."""
+_ENDLESS = re.compile(rf"[^\n]{{{LONGEST + 1},}}")  # a line that is longer than any command of a run
 _VALUE = r"[A-Za-z_]\w*=(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s;\"'()<>|&\\])*"
 _ASSIGNMENTS = re.compile(rf"^[ \t]*(?:{_VALUE}[ \t]+)+{_VALUE}(?=[ \t]*$)", re.ASCII | re.MULTILINE)
 """Several in a line, which the grammar takes for the beginning of the next line's command."""
 _CONTINUED = re.compile(r"\\\n")
-_LONGEST_S, _CHUNK = 2.0, 65_536
-"""Processor time of a parse: a thousand lines take a hundredth of it."""
+_LONGEST_S, _CHUNK = 2.0, 65_536  # processor time of a parse: a thousand lines take a hundredth of it
 _QUOTED = ("string", "raw_string", "ansi_c_string", "translated_string")
 
 

@@ -12,8 +12,7 @@ from asap.experiments.shell.words import unquoted
 Values: TypeAlias = Mapping[str, str | None]
 """By name; ``None``: set to something that only a run can tell."""
 
-LONGEST = 20_000
-"""Characters of a text with its values: a value that makes it longer stays open."""
+LONGEST = 20_000  # characters of a text with its values: a value that makes it longer stays open
 _DEEPEST = 8
 _LARGEST, _LONGEST_FORMULA = 10**12, 200
 _NAME = re.compile(r"[A-Za-z_]\w*|[\d#@]", re.ASCII)

@@ -29,8 +29,7 @@ class _Ran(Enum):
     RAN = "ran"
 
 
-_Outcome = bool | None | _Ran
-"""Whether a test holds, ``None`` where the script does not tell."""
+_Outcome = bool | None | _Ran  # whether a test holds, ``None`` where the script does not tell
 
 
 class Walk:

@@ -29,8 +29,7 @@ from asap.stacks.stack_settings import StackSettings, dotted, near_misses, neare
 from asap.stacks.trainer.arguments import AUTO, RECOMPUTE
 from asap.stacks.words import word_keys
 
-_SAID = "stack"
-"""The override by which a user says whose settings a file has."""
+_SAID = "stack"  # the override by which a user says whose settings a file has
 _UNREAD = "not settings of {}, so not read; their effect is unknown: {}"
 _MOST = 8
 

@@ -20,8 +20,7 @@ from asap.stacks.words import word_keys
 
 _FILES = (".yml", ".yaml", ".json", ".toml")
 _BESIDE = "lay it beside the script, or give it as --config"
-_OF_NODE = ("nproc_per_node", "nproc", "npernode")
-"""Options of launchers that say devices of a node."""
+_OF_NODE = ("nproc_per_node", "nproc", "npernode")  # options of launchers that say devices of a node
 _ASSIGNED = re.compile(r"\+*([A-Za-z_][\w.]*)=(.*)", re.ASCII | re.DOTALL)
 
 

@@ -64,8 +64,7 @@ def _newest(client: Any, name: str, where: str) -> str:
     return found[0].info.run_id
 
 
-LONGEST_TAG = 5000
-"""Characters that MLflow takes (mlflow/utils/validation.py)."""
+LONGEST_TAG = 5000  # characters that MLflow takes (mlflow/utils/validation.py)
 
 
 def publish(target: str, tags: Mapping[str, str], files: Mapping[str, str]) -> None:
@@ -121,10 +120,8 @@ def _profile(client: Any, run_id: str) -> Path | None:
     return Path(copies[0]).parent
 
 
-EVENTS = "tfevents"
-"""Every name of an event file contains it."""
-_TEXT = "/text_summary"
-"""What PyTorch and tensorboardX append to the tag of a text."""
+EVENTS = "tfevents"  # every name of an event file contains it
+_TEXT = "/text_summary"  # what PyTorch and tensorboardX append to the tag of a text
 _LONGEST_TEXT = 20_000
 
 

@@ -11,18 +11,10 @@ from asap.core.files import scratch_folder
 from asap.core.text import plain
 from asap.experiments.configuration import read_untrusted
 from asap.experiments.experiment import Experiment
+from asap.experiments.logs.formats import table
 from asap.experiments.observed import FEWEST, MeasuredStep, steady_step
 
-STEP_TIMES = {
-    "perf/step_time_seconds": 1.0,  # MaxText, metric_logger.py
-    "train_step_timing in s": 1.0,  # NeMo, TimingCallback
-    "iteration-time": 1.0,  # Megatron-LM, training_log
-    "time_metrics/end_to_end(s)": 1.0,  # torchtitan, metrics.py
-    "step_time_seconds": 1.0,
-    "step_time_s": 1.0,
-    "step_time": 1.0,
-    "step_time_ms": 1e-3,
-}
+STEP_TIMES: dict[str, float] = table("steps")["tracked"]
 """Metric of a step's duration → its unit in seconds."""
 
 
