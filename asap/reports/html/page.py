@@ -19,12 +19,12 @@ from asap.reports.html.charts.composition import composition_chart
 from asap.reports.html.charts.memory import memory_chart
 from asap.reports.html.charts.plans import plans_chart
 from asap.reports.html.charts.roofline import roofline_chart
-from asap.reports.html.charts.time_bars import time_bars
 from asap.reports.html.drawn_plans import drawn_plans
 from asap.reports.html.mesh import CELL, mesh_panels
 from asap.reports.html.operations import FIRST_ROWS, operation_table
 from asap.reports.labels import flag_sentences
 from asap.reports.proposal_table import order_sentence
+from asap.reports.time_bars import time_bars
 from asap.study.study import Study
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -66,7 +66,7 @@ def render_page(analysis: Analysis, study: Study, log: Sequence[LogEntry] = ()) 
             log=log,
             facts=summary.run_facts(analysis),
             kpis=profile_facts.kpi_facts(analysis.kpis) if analysis.kpis else [],
-            composition=composition_chart(*time_bars(analysis, study)),
+            composition=composition_chart(*time_bars(analysis)),
             plans=plans_chart(analysis, drawn_plans(analysis, study)),
             memory=memory_chart(analysis, study),
             panels=mesh_panels(analysis, study.slice),

@@ -1,8 +1,8 @@
 """What a step is made of: a bar for the measured step, and one for each plan that is predicted."""
 
 from asap.core.units import format_percent, format_seconds
-from asap.reports.html.charts.chart import IDLE, INK, QUIET, TIME_COLOURS, UNLISTED, WIDTH, Chart, draw, palette, scale
-from asap.reports.html.charts.time_bars import Segment, TimeBar
+from asap.reports.html.charts.chart import INK, QUIET, TIME_COLOURS, WIDTH, Chart, draw, palette, scale
+from asap.reports.time_bars import IDLE, UNLISTED, Segment, TimeBar
 
 _BAR, _GAP = 26, 24
 _LONGEST_PLAN = 36
