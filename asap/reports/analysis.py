@@ -135,7 +135,7 @@ def assemble(
         incumbent=now,
         proposals=proposals.proposals,
         recommendation=proposals.recommendation,
-        flags=flags_of(study).model_copy(update={"compiled": proposals.compiled_flags}),
+        flags=flags_of(study),
         situation=situation.name if situation else None,
         also=situation.also if situation else (),
         judgement=proposals.judgement,
