@@ -25,22 +25,9 @@ def backtest(
     format: Annotated[Plain, typer.Option("--format", help="How to print.")] = Plain.TERMINAL,
 ) -> None:
     """Score predictions on published runs that no fit had seen."""
-    from asap.calibration.backtest.backtest import TITLES
     from asap.calibration.backtest.backtest import backtest as score
     from asap.calibration.backtest.predicted_table import BASELINES
-    from asap.calibration.backtest.tables import (
-        ADVICE_COLUMNS,
-        BLOCK_COLUMNS,
-        COLUMNS,
-        OWN_COLUMNS,
-        advice_rows,
-        baseline_rows,
-        block_rows,
-        loop_rows,
-        own_runs_rows,
-        ranking_and_memory_rows,
-        scorecard_rows,
-    )
+    from asap.calibration.backtest.tables import score_table, score_tables
 
     with progress() as show:
         show("predicting published runs")
@@ -49,16 +36,11 @@ def backtest(
     if format is Plain.JSON:
         print_json(report.model_dump() | ({"baselines": baselines} if baselines else {}))
         return
-    for name, block in report.blocks.items():
-        print_table((TITLES[name], *BLOCK_COLUMNS[1:]), block_rows(block))
-    print_table(COLUMNS, scorecard_rows(report))
-    print_table(ADVICE_COLUMNS, advice_rows(report.blocks))
-    print_table(OWN_COLUMNS, own_runs_rows(report.own_runs))
-    print_table(("", "value"), ranking_and_memory_rows(report))
-    if report.loop:
-        print_table(("tuning run by run", "value"), loop_rows(report.loop))
-    if baselines:
-        print_table(("median error", "ours", *baselines), baseline_rows(report, tuple(baselines.values())))
+    for title, scores in score_tables({"ours": report, **baselines}):
+        if scores:
+            print_table(*score_table(title, scores))
+    if report.skipped:
+        print_table(("skipped", "rows"), report.skipped.items())
     warn(report.method)
 
 

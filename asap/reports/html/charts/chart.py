@@ -1,6 +1,6 @@
 """A chart of the report: a drawing with its text alternative and the figures behind it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,11 @@ def palette(field: str, looks: Mapping[str, str], **legend: Any) -> dict[str, An
     """A colour or shape for each value of a field, in the order of ``looks``; ``legend`` is Vega-Lite's."""
     domain = {"domain": list(looks), "range": list(looks.values())}
     return {"field": field, "type": "nominal", "scale": domain, "legend": legend}
+
+
+def layer(mark: str, values: Sequence[Mapping[str, Any]], encoding: Mapping[str, Any], **look: Any) -> dict[str, Any]:
+    """One layer of a drawing: ``values`` drawn as a mark by their ``encoding``. ``look`` is Vega-Lite's of the mark."""
+    return {"mark": {"type": mark, **look}, "data": {"values": values}, "encoding": encoding}
 
 
 @dataclass(frozen=True)
