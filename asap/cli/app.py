@@ -129,6 +129,7 @@ COMMANDS = {
     "backtest": "accuracy backtest",
     "calibrate": "accuracy calibrate",
     "serve mcp": "mcp",
+    "history add": "history import",
 }
 """What began a command → what does now."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asap.cli.shared.options import Overrides, describes_run, experiments
-from asap.cli.shared.output import Plain, console, print_json
+from asap.cli.shared.output import Form, Plain, console, print_json
 from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def compare(
     before: Run,
     after: Run,
     top: Annotated[int, typer.Option(min=1, help="Maximum number of operations to print.")] = 20,
-    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
+    format: Form = Plain.TERMINAL,
 ) -> None:
     """Compare two runs, and a prediction with what came of it. Shows plan, KPIs, and operations matched by name and
     shape."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, Verbosity, console, print_json, print_table, verbosity, warn
+from asap.cli.shared.output import Form, Plain, Verbosity, console, print_json, print_table, verbosity, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,6 @@ File = Annotated[Path, typer.Argument(help="A program of the mapping language.")
 Of = Annotated[str | None, typer.Option("--experiment", help="Check against the model and hardware of an experiment.")]
 Model = Annotated[str | None, typer.Option(help="Check against a model: llama2-70b.")]
 Hardware = Annotated[str | None, typer.Option(help="Check against a machine: v5e:4x4, v5p-512.")]
-Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 Llm = Annotated[str | None, typer.Option(help="Language model that proposes; default: the built-in proposer.")]
 
 _BAD_INPUT = 4

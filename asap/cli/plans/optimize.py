@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from asap.cli.shared.options import Overrides, describes_run, duration_s, experiments, session_names
-from asap.cli.shared.output import ALLOW, Plain, print_json, warn
+from asap.cli.shared.output import ALLOW, Form, Plain, print_json, warn
 from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ app = typer.Typer(
     cls=_Group, no_args_is_help=True, help="Find the fastest configuration that runs, in few evaluations."
 )
 
-Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Spend without asking.")]
 SessionName = Annotated[str, typer.Argument(help="Name of a session.", autocompletion=session_names)]
 _STEPS = 20

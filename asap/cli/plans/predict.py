@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asap.cli.shared.options import describes_run, experiments, plan_terms
-from asap.cli.shared.output import ALLOW, Plain, console, print_json, warn, warn_about_data
+from asap.cli.shared.output import ALLOW, Form, Plain, console, print_json, warn, warn_about_data
 from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
     from asap.prediction.prediction import Prediction
     from asap.study.study import Study
-
-Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 
 
 @describes_run

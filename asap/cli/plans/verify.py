@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from asap.cli.shared.options import Overrides, describes_run, duration_s, experiments
-from asap.cli.shared.output import Plain, console, print_json, print_table, warn, warn_about_data
+from asap.cli.shared.output import Form, Plain, console, print_json, print_table, warn, warn_about_data
 from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def verify(
     memory_limit: Annotated[
         float, typer.Option(min=0.5, help="Limit on each compilation, in GiB of host memory.")
     ] = 8.0,
-    format: Annotated[Plain, typer.Option(help="How to print the result.")] = Plain.TERMINAL,
+    format: Form = Plain.TERMINAL,
 ) -> None:
     """Compile the training step under a plan, without a TPU. Does it fit, which collectives does it run, how long
     is a step? For GPUs it is sharded, not compiled: only its collectives are known."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asap.cli.shared.options import experiments
-from asap.cli.shared.output import Plain, print_json, print_table, warn
+from asap.cli.shared.output import Form, Plain, print_json, print_table, warn
 from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def backtest(
     loop: Annotated[
         bool, typer.Option("--loop", help="Tune each group of four or more shardings, run by run.")
     ] = False,
-    format: Annotated[Plain, typer.Option("--format", help="How to print.")] = Plain.TERMINAL,
+    format: Form = Plain.TERMINAL,
 ) -> None:
     """Score predictions on published runs that no fit had seen."""
     from asap.calibration.backtest.backtest import backtest as score
@@ -71,7 +71,7 @@ def calibrate(
     yes: Annotated[bool, typer.Option("--yes", help="Run without asking.")] = False,
     models: Annotated[Path | None, typer.Option(help="Architectures of the rows, one JSON object a line.")] = None,
     forget: Annotated[bool, typer.Option("--forget", help="Remove all of your runs.")] = False,
-    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
+    format: Form = Plain.TERMINAL,
 ) -> None:
     """Narrow predictions by your own measured runs. Without options, show the runs that do."""
     if own is None and (command or logs):
@@ -159,7 +159,7 @@ def ledger(
         str | None, typer.Argument(help="Only of this experiment.", autocompletion=experiments)
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Also predictions without an outcome.")] = False,
-    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
+    format: Form = Plain.TERMINAL,
 ) -> None:
     """Score earlier predictions by what came of them. Shows prediction, interval, outcome, and the running share
     inside the interval."""

@@ -3,7 +3,9 @@
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -95,6 +97,17 @@ def print_json(value: "BaseModel | Sequence[BaseModel] | object") -> None:
         return dump(mode="json", by_alias=True)
 
     print(json.dumps(value, indent=2, default=encode, ensure_ascii=False))
+
+
+Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
+
+
+def print_rows(form: Plain, document: object, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a document as JSON, or its rows as a table."""
+    if form is Plain.JSON:
+        print_json(document)
+    else:
+        print_table(columns, rows)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asap.cli.shared.options import describes_run, duration_s
-from asap.cli.shared.output import Plain, print_json, print_table, warn
+from asap.cli.shared.output import Form, Plain, print_json, print_table, warn
 from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def resolve(
     yes: Annotated[bool, typer.Option("--yes", help="Run the command without asking.")] = False,
     add: Annotated[str | None, typer.Option(help="Keep the record under this ID.", metavar="ID")] = None,
     time_limit: Annotated[str, typer.Option(help="Limit on the command: 90s, 30m.")] = "60s",
-    format: Annotated[Plain, typer.Option(help="How to print.")] = Plain.TERMINAL,
+    format: Form = Plain.TERMINAL,
 ) -> None:
     """Show what a log settles, or what a script would start."""
     path = Path(what[0]).expanduser()
