@@ -58,7 +58,6 @@ def analyze(
         Path | None, typer.Option(help="TOML file with currency and [chips]: price per chip-hour.")
     ] = None,
     session: Annotated[str | None, typer.Option(help="Name of the session; default: a new one.")] = None,
-    chat: Annotated[bool, typer.Option("--chat", help="Then discuss the result, as `asap chat` does.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write the report to this file as well, with charts.")] = None,
     format: Annotated[Format, typer.Option(help="Output format.")] = Format.TERMINAL,
     full: Annotated[bool, typer.Option("--full", help="The whole report, not one screen of it.")] = False,
@@ -95,18 +94,14 @@ def analyze(
         warn(write_report(outcome.stored, html))
     if outcome.worklog_failure is not None:
         warn(f"the worklog of this run is incomplete: {outcome.worklog_failure}")
-        if chat or session is not None:  # they were asked for, and need it
+        if session is not None:  # it was asked for
             raise typer.Exit(ServiceError.exit_code)
-    elif not chat:
+    else:
         say_usage(outcome.analysis.session)
     if outcome.failure is not None:
         warn(f"the agents gave no answer: {outcome.failure}")
         raise typer.Exit(outcome.failure.exit_code)
-    if chat:
-        from asap.cli.analysis.chat import continue_chat
-
-        continue_chat(outcome.analysis.session, settings)
-    elif _has_no_answer(outcome.analysis):
+    if _has_no_answer(outcome.analysis):
         raise typer.Exit(5)
 
 
