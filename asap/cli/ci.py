@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import warn
-from asap.cli.shared.progress import progress
+from asap.cli.output import warn
+from asap.cli.progress import progress
 
 if TYPE_CHECKING:
     from asap.ci.report import CiReport
