@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from asap.plans import Plan
 
-ALLOW = "A lever on request: first_moment, second_moment, weight_precision, optimizer, global_batch. May be repeated."
 PIPE_WIDTH = 140
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.options import describes_run, experiments, plan_terms
-from asap.cli.output import ALLOW, Form, Plain, console, print_json, warn, warn_about_data
+from asap.cli.options import Allow, describes_run, experiments, plan_terms
+from asap.cli.output import Form, Plain, console, print_json, warn, warn_about_data
 from asap.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def predict(
         list[str] | None,
         typer.Option(help="A plan to predict; may be repeated. Default: all.", autocompletion=plan_terms),
     ] = None,
-    allow: Annotated[list[str] | None, typer.Option(help=ALLOW)] = None,
+    allow: Allow = None,
     top: Annotated[
         int, typer.Option(min=1, help="Without --plan: of how many meshes, each with its best levers.")
     ] = 10,
