@@ -66,13 +66,14 @@ def write_report(stored: "StoredAnalysis", path: Path) -> str:
     from asap.core.units import format_bytes
     from asap.experiments import ExperimentStore
     from asap.reports.html import render_page
-    from asap.sharding_memory.dialogue import log_entries
+    from asap.sharding_memory.dialogue import described
     from asap.study.open_study import reopen_study
 
     with progress() as show:
         study = reopen_study(stored.experiment, ExperimentStore(), show)
         show("drawing the report")
-        text = render_page(stored.analysis, study, log_entries(stored.records))
+        log = [(one.sequence, one.time, one.kind.value, described(one)) for one in stored.records]
+        text = render_page(stored.analysis, study, log)
     write_output(path, text)
     return f"report: {plain(path)} ({format_bytes(len(text.encode()))})"
 

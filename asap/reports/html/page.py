@@ -3,7 +3,6 @@
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -31,23 +30,13 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _PRECEDENTS = 6
 
 
-@dataclass(frozen=True)
-class LogEntry:
-    """A step of the session, in one line."""
-
-    sequence: int
-    time: datetime
-    kind: str
-    summary: str
-
-
-def render_page(analysis: Analysis, study: Study, log: Sequence[LogEntry] = ()) -> str:
+def render_page(analysis: Analysis, study: Study, log: Sequence[tuple[int, datetime, str, str]] = ()) -> str:
     """The report as HTML.
 
     Args:
         analysis: what is reported.
         study: the run behind it, with all of its operations.
-        log: the steps of its session.
+        log: the steps of its session: number, time, kind, and what it was.
 
     Raises:
         UsageError: the extra ``html`` is not installed.
