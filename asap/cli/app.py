@@ -123,7 +123,7 @@ def asap(
     debug: bool = typer.Option(False, "--debug", help="Show where an error comes from; also ASAP_DEBUG."),
 ) -> None:
     """Find what limits the step of a training run, and propose faster configurations."""
-    output.set_verbosity(output.verbosity_of(quiet, verbose))
+    output.set_verbosity(quiet, verbose)
     if debug:
         import os
 

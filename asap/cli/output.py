@@ -27,15 +27,10 @@ class Verbosity(StrEnum):
 _verbosity = Verbosity.NORMAL
 
 
-def verbosity_of(quiet: bool, verbose: bool) -> Verbosity:
-    """What two switches ask for; quiet wins."""
-    return Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL
-
-
-def set_verbosity(verbosity: Verbosity) -> None:
-    """For the rest of the process."""
+def set_verbosity(quiet: bool, verbose: bool) -> None:
+    """What two switches ask for, for the rest of the process; quiet wins."""
     global _verbosity
-    _verbosity = verbosity
+    _verbosity = Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL
 
 
 def verbosity() -> Verbosity:
