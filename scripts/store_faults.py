@@ -59,7 +59,7 @@ SERVICES = {
     "llm cost": ("llm", "cost"),
     "history search": ("history", "search", "FSDP all-gather"),
     "history list": ("history", "list"),
-    "history add": ("history", "add", str(CORPUS / "history" / "record-0.json")),
+    "history import": ("history", "import", str(CORPUS / "history" / "record-0.json")),
     "knowledge search": ("knowledge", "search", "FSDP all-gather"),
     "knowledge list": ("knowledge", "list"),
     "knowledge ingest": ("knowledge", "ingest", str(CORPUS / "notes" / "note.md"), "--name", "more"),

@@ -7,15 +7,29 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from asap.cli.analysis import analyze, chat, report
+from asap.cli import (
+    accuracy,
+    analyze,
+    chat,
+    ci,
+    experiments,
+    history,
+    knowledge,
+    llm,
+    mcp,
+    optimize,
+    output,
+    predict,
+    profile,
+    report,
+    resolve,
+    sessions,
+    setup,
+    trace,
+    verify,
+)
+from asap.cli import map as mapping
 from asap.cli.examples import examples
-from asap.cli.plans import map as mapping
-from asap.cli.plans import optimize, predict, verify
-from asap.cli.scores import accuracy, llm
-from asap.cli.services import ci, mcp, sessions
-from asap.cli.setup import setup
-from asap.cli.shared import output
-from asap.cli.sources import experiments, history, knowledge, profile, resolve, trace
 
 UNDERSTAND, DECIDE, TRY, SHARE, SET_UP, MORE = (
     "Understand a run",
@@ -109,7 +123,7 @@ def asap(
     debug: bool = typer.Option(False, "--debug", help="Show where an error comes from; also ASAP_DEBUG."),
 ) -> None:
     """Find what limits the step of a training run, and propose faster configurations."""
-    output.set_verbosity(output.verbosity_of(quiet, verbose))
+    output.set_verbosity(quiet, verbose)
     if debug:
         import os
 
@@ -129,6 +143,7 @@ COMMANDS = {
     "backtest": "accuracy backtest",
     "calibrate": "accuracy calibrate",
     "serve mcp": "mcp",
+    "history add": "history import",
 }
 """What began a command → what does now."""
 

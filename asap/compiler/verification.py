@@ -1,12 +1,8 @@
-"""The answer of a verification: a contract for other tools (``asap.verification/2``).
+"""The answer of a verification: a contract for other tools (``asap.verification/2``)."""
 
-Documents of version 1 are read as well: ``form`` of a collective is now ``execution``, the status ``unwritten`` is now
-``not_expressible``.
-"""
+from typing import Literal
 
-from typing import Any, Literal
-
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from asap.compiler.programs.request import CompiledMemory, Effort, Status
 from asap.compiler.schedule.collectives import Execution
@@ -14,7 +10,6 @@ from asap.core.units import Quantity
 from asap.plans import Plan
 
 SCHEMA = "asap.verification/2"
-_FIRST_SCHEMA = "asap.verification/1"
 
 
 class CollectiveRow(BaseModel):
@@ -24,7 +19,7 @@ class CollectiveRow(BaseModel):
 
     kind: str
     axes: str = Field(description="mesh axes joined by +; (part): only some devices of the axis")
-    execution: Execution = Field(validation_alias=AliasChoices("execution", "form"))
+    execution: Execution
     count: float
     size_bytes: float = Field(description="of the larger of operand and result, summed over the step")
     busy_s: float | None = Field(description="modelled by link load: the compiler gives collectives no time")
@@ -88,14 +83,6 @@ class Verification(BaseModel):
     )
     versions: dict[str, str] = Field(default_factory=dict)
     compile_s: float = Field(default=0.0, description="wall time of the compilation, also of a cached one")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_first_version(cls, document: Any) -> Any:
-        if not isinstance(document, dict) or document.get("schema") != _FIRST_SCHEMA:
-            return document
-        status = "not_expressible" if document.get("status") == "unwritten" else document.get("status")
-        return {**document, "schema": SCHEMA, "status": status}
 
     def to_json(self) -> str:
         """The contract as text."""

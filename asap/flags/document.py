@@ -43,7 +43,6 @@ class FlagReview(BaseModel):
     set: tuple[SetFlag, ...] = ()
     missing: tuple[FlagAdvice, ...] = ()
     unwise: tuple[FlagAdvice, ...] = ()
-    compiled: str | None = Field(default=None, description="what the compiler makes of the missing ones, where asked")
 
     @property
     def exports(self) -> tuple[str, ...]:

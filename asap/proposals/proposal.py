@@ -1,8 +1,8 @@
 """A proposal: a plan, what is expected of it, why, and what to paste."""
 
-from typing import Any, Literal, get_args
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from asap.core.units import Quantity
 from asap.plans import Plan
@@ -56,15 +56,6 @@ class Overrides(BaseModel):
     stack: Stack = Field(default="maxtext", description="whose words they are")
     text: str = Field(default="", description="arguments on one line, or TOML, YAML, JSON or Python on several")
     exports: tuple[str, ...] = Field(default=(), description="lines for a shell: flags that this plan needs besides")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_earlier_sessions(cls, values: Any) -> Any:
-        """Sessions before release 0.3 have the words under the name of their stack."""
-        if not isinstance(values, dict):
-            return values
-        earlier = next((stack for stack in get_args(Stack) if values.get(stack) is not None), None)
-        return values if earlier is None else values | {"stack": earlier, "text": values[earlier]}
 
     @computed_field(description="what to paste: the flags for a shell, then the launcher's words")
     @property

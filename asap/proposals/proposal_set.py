@@ -42,6 +42,5 @@ class ProposalSet(BaseModel):
     modelled: ModelledStep | None = Field(default=None, description="what the step waits for, where no profile says it")
     options: tuple[Option, ...] = Field(default=(), description="what would take more than is allowed")
     trials: tuple[OfferedTrial, ...] = Field(default=(), description="settings that no search varies, to test")
-    compiled_flags: str | None = Field(default=None, description="what the compiler makes of missing flags")
     ideas: tuple[Idea, ...] = Field(default=(), description="untested changes beside the proposals, best first")
     agents: AgentWords | None = Field(default=None, description="what the agents wrote about the run as a whole")

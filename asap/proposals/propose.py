@@ -52,7 +52,6 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
         situation=situation,
         modelled=modelled_step(study, ranked.incumbent),
         trials=trials,
-        compiled_flags=ranked.compiled_flags,
     )
 
 

@@ -6,9 +6,8 @@ is that of the better of both. For a log-normal step time ratio with mean gain g
 (Johnson, Kotz & Balakrishnan, Continuous Univariate Distributions 1, chapter 14).
 """
 
-import math
-from statistics import NormalDist
-
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.units import Quantity, significant
@@ -55,7 +54,8 @@ def worth_of_test(
         return None
     chips = hardware.chips
     test = STEPS * step.value * chips / _HOUR
-    saving = expected_share(*log_interval(relative)) * now.value * max(to_go - STEPS, 0) * chips / _HOUR
+    gain, half_width = map(np.asarray, log_interval(relative))
+    saving = float(expected_saving(gain, half_width / Z_90)) * now.value * max(to_go - STEPS, 0) * chips / _HOUR
     price = study.preferences.prices.get(hardware.chip.name)
     money = (saving - test) * price if price is not None else None
     priced = f" ({significant(money)} {study.preferences.currency} after the test)" if money is not None else ""
@@ -68,11 +68,11 @@ def worth_of_test(
     )  # fmt: skip
 
 
-def expected_share(gain: float, half_width: float) -> float:
-    """Share of the present step time that is expected to be saved, if a slower plan is not kept."""
-    deviation = half_width / Z_90
-    if deviation <= 0:
-        return max(1 - math.exp(-gain), 0.0)
-    normal = NormalDist()
-    kept = math.exp(deviation**2 / 2 - gain) * normal.cdf((gain - deviation**2) / deviation)
-    return max(normal.cdf(gain / deviation) - kept, 0.0)
+def expected_saving(gain: NDArray[np.float64], deviation: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Share of a step time that is expected to be saved where ``ln(step time)`` falls by ``gain``, more or less, and
+    what is slower is not kept."""
+    from scipy.special import ndtr
+
+    safe = np.maximum(deviation, 1e-12)
+    kept = np.exp(np.minimum(safe**2 / 2 - gain, 50.0)) * ndtr((gain - safe**2) / safe)
+    return np.maximum(ndtr(gain / safe) - kept, 0.0)

@@ -1,8 +1,8 @@
 """The result of an analysis as a contract: ``asap.analysis/3``, what ``--format json`` prints."""
 
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.units import Provenance
 from asap.diagnosis import Diagnosis
@@ -28,11 +28,6 @@ SCHEMA = "asap.analysis/3"
 TOP = 5
 
 
-def _upgraded(schema: Any) -> Any:
-    """Version 2 has the lines to paste elsewhere, and is read as this one."""
-    return SCHEMA if schema == "asap.analysis/2" else schema
-
-
 class ExperimentSummary(BaseModel):
     """What was analysed."""
 
@@ -55,7 +50,7 @@ class Analysis(BaseModel):
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
 
-    schema_: Annotated[Literal["asap.analysis/3"], BeforeValidator(_upgraded)] = Field(default=SCHEMA, alias="schema")
+    schema_: Literal["asap.analysis/3"] = Field(default=SCHEMA, alias="schema")
     session: str = Field(description="its worklog: `asap sessions show SESSION`")
     agent_model: str = Field(description="the language model behind the agents, builtin/planner by default")
     answered_by: Literal["agents", "engine"] = Field(
@@ -135,7 +130,7 @@ def assemble(
         incumbent=now,
         proposals=proposals.proposals,
         recommendation=proposals.recommendation,
-        flags=flags_of(study).model_copy(update={"compiled": proposals.compiled_flags}),
+        flags=flags_of(study),
         situation=situation.name if situation else None,
         also=situation.also if situation else (),
         judgement=proposals.judgement,

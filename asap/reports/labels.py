@@ -85,8 +85,7 @@ def flag_sentences(review: FlagReview) -> list[str]:
     unwise = [
         f"{advice.kind.capitalize()}: {advice.title}: {advice.reason} ({advice.source})." for advice in review.unwise
     ]
-    compiled = [f"Compiled: {review.compiled}"] if review.compiled else []
-    return unwise + compiled + [f"{lead}: {_missing(advice)} ({advice.source})." for advice in review.missing]
+    return unwise + [f"{lead}: {_missing(advice)} ({advice.source})." for advice in review.missing]
 
 
 def flag_summary(review: FlagReview) -> str:

@@ -4,14 +4,13 @@ Markdown in which every text of a record is an indented block: nothing in it is 
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 from pydantic import ValidationError
 
 from asap.core.text import markdown, plain
-from asap.reports.html import LogEntry
 from asap.sharding_memory.record import Kind, Record
 from asap.sharding_memory.selection import author_of, is_failure
 
@@ -112,8 +111,3 @@ def _result(fields: dict[str, Any]) -> list[str]:
         return [output["diagnosis"]["statement"], *plans, output["recommendation"]["statement"]]
     except (LookupError, TypeError, ValidationError):
         return ["an analysis that cannot be read"]
-
-
-def log_entries(records: Iterable[Record]) -> list[LogEntry]:
-    """What happened in each step."""
-    return [LogEntry(r.sequence, r.time, r.kind.value, described(r)) for r in records]

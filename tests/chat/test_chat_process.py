@@ -51,12 +51,6 @@ def test_a_refused_line_is_exit_code_2_and_what_runs_now_has_a_line(home, run_co
     assert "! 9: no such proposal" in done.out
 
 
-def test_an_analysis_may_end_in_a_chat(home, run_command):
-    done = run_command("analyze", "paper-v6e-16", "--chat", "--format", "markdown", typed="memory\n")
-    assert done.code == 0, done.err
-    assert "verdict            not known" in done.out
-
-
 def test_an_unknown_experiment_is_one_line_and_exit_code_3(home, run_command):
     done = run_command("chat", "paper-v6e-61", typed="hello\n")
     assert (done.code, done.out) == (3, "")

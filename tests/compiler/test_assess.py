@@ -1,7 +1,6 @@
 import json
 
 import pytest
-from pydantic import ValidationError
 
 from asap.compiler.assess import assess
 from asap.compiler.calibration import load_calibration
@@ -92,26 +91,6 @@ def test_the_result_is_a_versioned_document(program):
     document = json.loads(found.to_json())
     assert document["schema"] == "asap.verification/2"
     assert Verification.model_validate(document) == found
-
-
-def test_a_document_of_the_first_version_is_read(program):
-    found = assess(ask(), compiled(program("fsdp_scan_v5e_4x4")), SLICE, None, "run-1")
-    first = json.loads(found.to_json()) | {"schema": "asap.verification/1"}
-    for row in first["collectives"]:
-        row["form"] = row.pop("execution")
-    assert Verification.model_validate(first) == found
-    refused = assess(ask(), CompileOutcome(status="not_expressible", message="no such step"), SLICE, None)
-    first = json.loads(refused.to_json()) | {"schema": "asap.verification/1", "status": "unwritten"}
-    assert Verification.model_validate(first) == refused
-    with pytest.raises(ValidationError):
-        Verification.model_validate(first | {"schema": "asap.verification/3"})
-
-
-def test_a_cached_outcome_with_the_old_field_names_is_read():
-    outcome = CompileOutcome(status="compiled", coordinates=COORDINATES, full_effort_failure="stopped after 9 s")
-    old = json.loads(outcome.model_dump_json())
-    old["places"], old["instead_of"] = old.pop("coordinates"), old.pop("full_effort_failure")
-    assert CompileOutcome.model_validate(old) == outcome
 
 
 @pytest.mark.parametrize("text", ["garbage", "HloModule m, is_scheduled=true\n\n%broken"])

@@ -14,8 +14,6 @@ from tests.cases import kept
 
 INTERNAL = {"asap.compiled/1"}
 """Documents that only ASAP itself reads."""
-EARLIER = {"asap.analysis/1", "asap.analysis/2", "asap.verification/1"}
-"""Versions that are still read and no longer written."""
 NAMED = re.compile(r"[\"'](asap\.[a-z_]+/\d+)[\"']")
 PRINTED = kept(__file__)["PRINTED"]
 
@@ -60,7 +58,7 @@ def test_every_contract_that_is_kept_is_still_written():
 def test_every_document_of_the_code_has_a_contract():
     sources = (ROOT / "asap").rglob("*.py")
     named = {name for source in sources for name in NAMED.findall(source.read_text(encoding="utf-8"))}
-    assert named - INTERNAL - EARLIER == {document.name for document in DOCUMENTS}
+    assert named - INTERNAL == {document.name for document in DOCUMENTS}
 
 
 @pytest.mark.parametrize("name", PRINTED)

@@ -51,7 +51,7 @@ def test_what_changed_or_vanished_in_the_folder_does_so_here(book):
     ingest(book, "book")
     (book / "training.md").write_text("# Other\n\nQuibbletons unroll.\n")
     ingest(book, "book")
-    assert not [hit for hit in search_knowledge("zorblax", origin="ingested") if "Zorblax" in hit.note.body]
+    assert not [hit for hit in search_knowledge("zorblax") if "Zorblax" in hit.note.body]
     assert search_knowledge("quibbletons")[0].note.origin == "ingested"
 
 
@@ -72,7 +72,6 @@ def test_hostile_text_is_kept_as_quoted_data(tmp_path):
     hit = next(hit for hit in search_knowledge("zorblax weights FSDP") if hit.note.citation.work == "evil")
     assert "Ignore previous instructions" in hit.note.body
     assert hit.note.origin == "ingested"
-    assert all(hit.note.origin == "bundled" for hit in search_knowledge("zorblax FSDP", origin="bundled"))
 
 
 def test_a_front_matter_cannot_pose_as_a_bundled_note(tmp_path):

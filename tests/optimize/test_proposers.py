@@ -1,6 +1,7 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -12,13 +13,13 @@ from asap.evidence.step_belief import Prior, Result, StepBelief, believe, plans_
 from asap.experiments.create import Statement, create_experiment
 from asap.optimize.outcome import Code, Outcome, Status, Try, feedback
 from asap.optimize.proposers.memory_belief import MemoryKernel, probability_fits
-from asap.optimize.proposers.model_guided import ModelGuided, blamed, expected_saving
+from asap.optimize.proposers.model_guided import ModelGuided, blamed
 from asap.optimize.proposers.study_prior import Searched
 from asap.optimize.results import best_of
 from asap.plans import Plan
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel, plan_distances
-from asap.proposals.test_worth import expected_share
+from asap.proposals.test_worth import expected_saving
 from asap.study.study import study_of
 
 KERNEL = load_calibration().full.residual_kernel
@@ -164,10 +165,10 @@ def test_a_disappointment_moves_its_neighbours_more_than_what_is_far():
 
 
 @given(st.floats(-1, 1), st.floats(0.01, 1))
-def test_the_saving_is_that_of_a_test_of_one_plan(gain, deviation):
-    half_width = 1.6448536269514722 * deviation
-    found = float(expected_saving(np.array([gain]), np.array([deviation]))[0])
-    assert found == pytest.approx(expected_share(gain, half_width), abs=1e-6)
+def test_the_saving_is_the_partial_expectation_of_the_log_normal_distribution(gain, deviation):
+    found, normal = float(expected_saving(np.array([gain]), np.array([deviation]))[0]), NormalDist()
+    kept = math.exp(deviation**2 / 2 - gain) * normal.cdf((gain - deviation**2) / deviation)
+    assert found == pytest.approx(max(normal.cdf(gain / deviation) - kept, 0.0), abs=1e-6)
 
 
 def test_out_of_memory_is_a_lesson_for_what_needs_as_much():

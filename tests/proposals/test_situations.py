@@ -23,7 +23,7 @@ from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.search import LIKELY, best_plans, search
 from asap.proposals.selection.strategy import strategy
 from asap.proposals.situation import TOO_TIGHT
-from asap.proposals.test_worth import expected_share
+from asap.proposals.test_worth import expected_saving
 from asap.study.study import Preferences
 from tests.cases import cases
 from tests.studies import study as run
@@ -338,7 +338,7 @@ def test_after_doubt_a_gain_is_never_more_than_it_was(gain, width):
     assert exact <= gain + 1e-12 if gain < 0 else 0 <= exact <= gain
     assert after_doubt_of_each(np.array([gain]), np.array([width]))[0] == pytest.approx(exact, abs=2e-3)
     mean_ratio = math.exp((width / Z_90) ** 2 / 2 - gain)
-    assert 1 >= expected_share(gain, width) >= max(1 - mean_ratio, 0) - 1e-9
+    assert 1 >= float(expected_saving(np.array(gain), np.array(width / Z_90))) >= max(1 - mean_ratio, 0) - 1e-9
 
 
 def test_no_plan_is_proposed_that_the_rules_of_the_configuration_have_no_axis_for():

@@ -16,7 +16,7 @@ from asap.proposals import Citation
 from asap.proposals.propose import propose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.reports.analysis import assemble
-from asap.reports.html import LogEntry, render_page
+from asap.reports.html import render_page
 from asap.reports.html.charts.plans import pareto_front
 from asap.study.open_study import open_study
 from asap.study.study import Study, study_of
@@ -25,7 +25,7 @@ from tests.cases import cases
 pytest.importorskip("vl_convert")
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&{{7*7}}\u202e\x1b[2J"
-LOG = [LogEntry(0, datetime(2026, 1, 2, 3, 4, tzinfo=UTC), "tool_call", f"health({HOSTILE})")]
+LOG = [(0, datetime(2026, 1, 2, 3, 4, tzinfo=UTC), "tool_call", f"health({HOSTILE})")]
 
 
 class Tags(HTMLParser):

@@ -259,10 +259,3 @@ def test_markdown_holds_what_the_terminal_shortens(paper):
     assert text.count("### ") == 3
     for proposal in paper.proposals:
         assert proposal.overrides.text in text
-
-
-def test_an_analysis_of_the_second_version_is_read(paper):
-    former = json.loads(paper.to_json()) | {"schema": "asap.analysis/2"}
-    for proposal in former["proposals"]:
-        proposal["overrides"] = {"maxtext": proposal["overrides"]["text"], "torchtitan": None}
-    assert Analysis.model_validate(former) == paper

@@ -1,32 +1,69 @@
-"""The scorecard of a backtest as rows of a table."""
+"""Scores of a backtest as tables."""
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass
 from itertools import combinations
 
 import numpy as np
+from pydantic import BaseModel
 
 from asap.calibration.backtest.backtest import TITLES, BacktestReport, Block
-from asap.calibration.backtest.loop import Loop
-from asap.calibration.backtest.own_runs import Narrowed, OwnRunsScore
 from asap.calibration.backtest.predicted_table import PredictedTable
-from asap.calibration.backtest.scores import Errors, Reliability
 from asap.calibration.dataset.runs import PublishedRun
 from asap.core.text import markdown
 from asap.core.units import format_percent, significant
 from asap.plans import AXES
 from asap.prediction.step_model.groups import framework_class, precision_class
 
-BLOCK_COLUMNS = ("source", "rows", "median", "p90", "90 % interval", "covers", "what-if", "covers")
-ADVICE_COLUMNS = ("settings beside the mesh vary", "groups", "sources", "regret as it is", "of proposal 1", "by source")
-OWN_COLUMNS = ("own runs given", "rows", "median", "with them", "90 % interval", "with them", "covers", "with them")
-COLUMNS = ("", "rows", "macro median", "median", "mean", "p90", "90 % interval covers")
+_NO_SHARES = ("kendall_tau", "mean_evaluations")
+
+
+def score_table(title: str, scores: Mapping[str, BaseModel]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Columns and rows of scores of one kind, their figures under the names of the fields."""
+    fields = [
+        name
+        for one in list(scores.values())[:1]
+        for name in type(one).model_fields
+        if any(isinstance(getattr(each, name), int | float) for each in scores.values())
+    ]
+    rows = [(name, *(_figure(field, getattr(one, field)) for field in fields)) for name, one in scores.items()]
+    return (title, *(field.replace("_", " ") for field in fields)), rows
+
+
+def score_tables(reports: Mapping[str, BacktestReport]) -> Iterator[tuple[str, Mapping[str, BaseModel]]]:
+    """Scores of one kind, each under a title: block by block of the first report, then those that all reports have."""
+    ours = next(iter(reports.values()))
+    yield "block", {TITLES[name]: block for name, block in ours.blocks.items()}
+    for name, block in ours.blocks.items():
+        yield f"{TITLES[name]}: source", block.by_source
+        yield f"{TITLES[name]}: what-if", block.what_if_by_source
+    yield "settings beside the mesh vary", {TITLES[name]: block.advice for name, block in ours.blocks.items()}
+    for score in ours.own_runs:
+        yield f"half of own runs, at most {score.known}", {"mean of sources": score.mean, **score.by_source}
+    fits = {f"{each.allocator}, {format_percent(each.low, 0)} or more": each for each in ours.reliability}
+    yield "said to fit", fits
+    yield "tuning run by run", {"all groups": ours.loop} if ours.loop else {}
+    for kind in ("step_time", "what_if", "ranking", "memory"):
+        scores = {name: getattr(report, kind) for name, report in reports.items()}
+        yield kind.replace("_", " "), {name: score for name, score in scores.items() if score is not None}
+    for kind in ("by_hardware", "by_source"):
+        found = {
+            f"{name}: {key}": one for name, report in reports.items() for key, one in getattr(report, kind).items()
+        }
+        yield kind.replace("_", " "), found
+
+
+def _figure(field: str, value: float | None) -> str:
+    if isinstance(value, float) and field not in _NO_SHARES:
+        return _width(value) if field.startswith("half_width") else _share(value)
+    return f"{value:,}" if isinstance(value, int) else "" if value is None else significant(value)
 
 
 def block_rows(block: Block) -> list[tuple[str, ...]]:
-    """A block, source by source, the worst first, under :data:`BLOCK_COLUMNS`; the last row is over sources."""
+    """A block, source by source, the worst first: rows, median, p90, width, covers, what-if's median and coverage; the
+    last row is over sources."""
     rows = []
     for name, errors in block.by_source.items():
         change = block.what_if_by_source.get(name)
@@ -37,100 +74,6 @@ def block_rows(block: Block) -> list[tuple[str, ...]]:
     covers = f"{_share(block.coverage_mean)}, worst {_share(block.coverage_worst)}"
     changed = (_share(block.what_if_median), _share(block.what_if_coverage))
     return [*rows, (f"{block.sources} sources", str(block.rows), *everything, covers, *changed)]
-
-
-def advice_rows(blocks: Mapping[str, Block]) -> list[tuple[str, ...]]:
-    """What the first proposal loses where settings beside the mesh vary, block by block."""
-    return [
-        (
-            TITLES[name], str(block.advice.groups), str(block.advice.sources), _share(block.advice.regret_now),
-            _share(block.advice.mean_regret), _share(block.advice.macro_regret),
-        )
-        for name, block in blocks.items()
-        if block.advice.groups
-    ]  # fmt: skip
-
-
-def loop_rows(loop: Loop) -> list[tuple[str, str]]:
-    """Evaluations until within 2 % of the best measured."""
-    return [
-        ("groups of four or more shardings", str(loop.groups)),
-        ("evaluations to within 2 % of the best, mean", significant(loop.mean_evaluations or 0)),
-        ("evaluations of the worst group", str(loop.worst_evaluations or 0)),
-        ("groups that need one evaluation", _share(loop.within_first)),
-    ]
-
-
-def own_runs_rows(scores: Sequence[OwnRunsScore]) -> list[tuple[str, ...]]:
-    """What own runs bring, under :data:`OWN_COLUMNS`: means over sources, and each source with the most runs."""
-    rows = [_own_row(f"half, at most {score.known}: mean of sources", score.mean) for score in scores]
-    return [*rows, *(_own_row(f"  {name}", found) for name, found in scores[-1].by_source.items())] if scores else []
-
-
-def scorecard_rows(report: BacktestReport) -> list[tuple[str, ...]]:
-    """Step time overall and by group, what-if, ranking and memory, under :data:`COLUMNS`."""
-    rows = [_row("step time", report.step_time)]
-    for label, groups in (("hardware", report.by_hardware), ("source", report.by_source)):
-        rows += [_row(f"  {label} {name}", errors) for name, errors in groups.items()]
-    rows.append(_row("what-if", report.what_if))
-    return rows
-
-
-def ranking_and_memory_rows(report: BacktestReport) -> list[tuple[str, str]]:
-    """Ranking and memory."""
-    ranking, memory = report.ranking, report.memory
-    return [
-        ("groups of two or more shardings", str(ranking.groups)),
-        ("our first is within 2 % of the best measured", _share(ranking.top1_within_2pct)),
-        ("the best measured is among our first three", _share(ranking.best_in_top3)),
-        ("mean regret of our first", _share(ranking.mean_regret)),
-        ("mean regret after our first three were measured", _share(ranking.regret_after_three)),
-        ("Kendall tau", "" if ranking.kendall_tau is None else significant(ranking.kendall_tau)),
-        (f"out-of-memory recall, of {memory.oom_rows} runs", _share(memory.oom_recall)),
-        (f"successful runs accepted, of {memory.ok_rows}", _share(memory.ok_accepted)),
-        *map(_reliability_row, report.reliability),
-        *((f"skipped: {reason}", str(count)) for reason, count in report.skipped.items()),
-    ]
-
-
-def baseline_rows(ours: BacktestReport, baselines: Sequence[BacktestReport]) -> list[tuple[str, ...]]:
-    """Median errors of our model and of others on the same rows, and the mean regret of their rankings."""
-    reports = (ours, *baselines)
-    rows = [
-        ("step time, macro", *(_macro(report.step_time) for report in reports)),
-        ("what-if, macro", *(_macro(report.what_if) for report in reports)),
-        ("mean regret", *(_share(report.ranking.mean_regret) for report in reports)),
-    ]
-    for label, groups in (("hardware", "by_hardware"), ("source", "by_source")):
-        for name in getattr(ours, groups):
-            medians = (getattr(report, groups)[name].median_ape for report in reports)
-            rows.append((f"  {label} {name}", *map(_share, medians)))
-    return rows
-
-
-def _reliability_row(row: Reliability) -> tuple[str, str]:
-    said = f"{row.allocator}, said to fit at {format_percent(row.low, 0)} to {format_percent(row.high, 0)}"
-    return f"{said}, of {row.runs} runs", f"{format_percent(row.fitted, 0)} fitted, {format_percent(row.said, 0)} said"
-
-
-def _own_row(label: str, found: Narrowed) -> tuple[str, ...]:
-    pairs = (
-        (_share(found.error_before), _share(found.error_after)),
-        (_width(found.half_width_before), _width(found.half_width_after)),
-        (_share(found.coverage_before), _share(found.coverage_after)),
-    )
-    return (label, str(found.rows), *(cell for pair in pairs for cell in pair))
-
-
-def _macro(errors: Errors | None) -> str:
-    return _share(errors.macro_median_ape if errors else None)
-
-
-def _row(label: str, errors: Errors | None) -> tuple[str, ...]:
-    if errors is None:
-        return (label, "0", "", "", "", "", "")
-    shares = (errors.macro_median_ape, errors.median_ape, errors.mape, errors.p90_ape, errors.coverage_90)
-    return (label, str(errors.rows), *(_share(share) for share in shares))
 
 
 def _share(fraction: float | None) -> str:

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.errors import BadInputError
 from asap.hardware import Slice
@@ -184,9 +184,7 @@ class CompileOutcome(BaseModel):
     memory: CompiledMemory | None = None
     argument_bytes: int | None = Field(default=None, description="of one device, where nothing else is known of memory")
     coordinates: tuple[tuple[int, ...], ...] = Field(
-        default=(),
-        validation_alias=AliasChoices("coordinates", "places"),
-        description="chip coordinates of the devices in mesh order",
+        default=(), description="chip coordinates of the devices in mesh order"
     )
     slices: tuple[int, ...] = Field(default=(), description="slice of each device in mesh order")
     axes: tuple[tuple[str, int], ...] = Field(default=(), description="mesh axes, where they are not the plan's")
@@ -194,8 +192,6 @@ class CompileOutcome(BaseModel):
     seconds: float = Field(default=0.0, description="wall time of lowering and compiling")
     effort: Effort = "full"
     full_effort_failure: str = Field(
-        default="",
-        validation_alias=AliasChoices("full_effort_failure", "instead_of"),
-        description="why the compilation with full effort, tried first, gave no answer",
+        default="", description="why the compilation with full effort, tried first, gave no answer"
     )
     program: str = Field(default="", exclude=True)

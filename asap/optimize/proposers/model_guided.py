@@ -14,6 +14,7 @@ from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel, probab
 from asap.optimize.proposers.repairs import LIKELY, add_repairs
 from asap.optimize.results import MOST_REPEATS, ended, repeat, results
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
+from asap.proposals.test_worth import expected_saving
 
 MOST_LOST = 2
 """Times that a configuration which was lost is proposed again."""
@@ -250,18 +251,6 @@ def _under_way(tries: Sequence[Try]) -> list[Result]:
         for each in tries
         if each.outcome is None and each.predicted.step_time_s
     ]
-
-
-def expected_saving(gain: Array, deviation: Array) -> Array:
-    """Share of a step time that is expected to be saved where ``ln(step time)`` falls by ``gain``, more or less.
-
-    The partial expectation of :mod:`asap.proposals.test_worth`, over arrays: what is slower is not kept.
-    """
-    from scipy.special import ndtr
-
-    safe = np.maximum(deviation, 1e-12)
-    kept = np.exp(np.minimum(safe**2 / 2 - gain, 50.0)) * ndtr((gain - safe**2) / safe)
-    return np.maximum(ndtr(gain / safe) - kept, 0.0)
 
 
 def _upper_tail(z: float) -> float:

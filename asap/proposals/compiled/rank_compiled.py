@@ -7,58 +7,12 @@ from dataclasses import replace
 from asap.compiler.programs.options import CompileOptions
 from asap.compiler.verification import Verification
 from asap.core.errors import BadInputError
-from asap.core.units import Provenance, Quantity, format_bytes, format_seconds
-from asap.flags.environment import FLAG_VARIABLES
+from asap.core.units import Provenance, Quantity
 from asap.plans import Plan
 from asap.prediction.prediction import COMPILED, MemoryPrediction, Prediction
 from asap.proposals.selection.candidate import Candidate, fits, set_prediction
 from asap.proposals.selection.choice import choose
 from asap.proposals.selection.ranked_candidates import RankedCandidates
-from asap.study.flags import flags_of
-from asap.study.study import Study
-
-VerifyFlags = Callable[[Sequence[str]], Verification]
-"""Compiles the plan that runs, with flags on top of its own."""
-_WITH_MEMORY = ("compiled", "does_not_fit")
-"""Outcomes that say how much HBM the program needs."""
-
-
-def missing_compiler_flags(study: Study) -> tuple[str, ...]:
-    """Words of the flags that the run misses and the TPU compiler reads."""
-    missing = [advice for advice in flags_of(study).missing if advice.variable == FLAG_VARIABLES[0]]
-    return tuple(f"--{name}={value}" for advice in missing for name, value in advice.flags.items())
-
-
-def try_missing_flags(study: Study, verify: VerifyFlags) -> str | None:
-    """What the compiler makes of the missing flags, in one sentence; ``None`` where none is missing."""
-    words = missing_compiler_flags(study)
-    if study.plan is None or not words:
-        return None
-    without, with_them = verify(()), verify(words)
-    for found in (without, with_them):
-        if found.status not in _WITH_MEMORY:
-            return f"The missing flags were not compared: {found.verdict}"
-    changes = [
-        f"{name} {after} instead of {before}" if before != after else f"the same {name} ({before})"
-        for name, before, after in (
-            ("HBM", _hbm(without), _hbm(with_them)),
-            ("exposed collectives", _exposed(without), _exposed(with_them)),
-        )
-        if before and after
-    ]
-    return f"With the missing flags the compiler's program has {' and '.join(changes)}." if changes else None
-
-
-def _hbm(found: Verification) -> str:
-    size = found.memory.hbm_peak if found.memory else found.needed_bytes
-    return format_bytes(size) if size else ""
-
-
-def _exposed(found: Verification) -> str:
-    """Seconds of collectives that nothing hides."""
-    exposed = [row.exposed_s for row in found.collectives if row.exposed_s is not None]
-    return format_seconds(sum(exposed)) if exposed else ""
-
 
 Verify = Callable[[Sequence[Plan]], Sequence[Verification]]
 
@@ -92,12 +46,7 @@ def rank_compiled(
     def compile_plans(plans: Sequence[Plan]) -> Sequence[Verification]:
         return verify(experiment, plans, options, progress)
 
-    def compile_with(flags: Sequence[str]) -> Verification:
-        assert ranked.study.plan is not None
-        return verify(experiment, [ranked.study.plan], replace(options, flags=(*options.flags, *flags)), progress)[0]
-
-    found = compile_candidates(ranked, compile_plans, load_calibration().log_half_width)
-    return replace(found, compiled_flags=try_missing_flags(ranked.study, compile_with))
+    return compile_candidates(ranked, compile_plans, load_calibration().log_half_width)
 
 
 def compile_candidates(ranked: RankedCandidates, verify: Verify, log_half_width: float) -> RankedCandidates:

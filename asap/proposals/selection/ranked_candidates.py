@@ -43,8 +43,6 @@ class RankedCandidates:
     """The smallest change with which what runs is likely to fit, where it is not."""
     considered: int = 0
     """Configurations that were evaluated; the candidates are the best of each mesh and of each strategy."""
-    compiled_flags: str | None = None
-    """What the compiler makes of flags that the run misses; ``None`` where it was not asked or none is missing."""
 
     @cached_property
     def chosen(self) -> list[Candidate]:

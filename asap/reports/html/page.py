@@ -3,7 +3,6 @@
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,35 +18,25 @@ from asap.reports.html.charts.composition import composition_chart
 from asap.reports.html.charts.memory import memory_chart
 from asap.reports.html.charts.plans import plans_chart
 from asap.reports.html.charts.roofline import roofline_chart
-from asap.reports.html.charts.time_bars import time_bars
 from asap.reports.html.drawn_plans import drawn_plans
 from asap.reports.html.mesh import CELL, mesh_panels
 from asap.reports.html.operations import FIRST_ROWS, operation_table
 from asap.reports.labels import flag_sentences
 from asap.reports.proposal_table import order_sentence
+from asap.reports.time_bars import time_bars
 from asap.study.study import Study
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _PRECEDENTS = 6
 
 
-@dataclass(frozen=True)
-class LogEntry:
-    """A step of the session, in one line."""
-
-    sequence: int
-    time: datetime
-    kind: str
-    summary: str
-
-
-def render_page(analysis: Analysis, study: Study, log: Sequence[LogEntry] = ()) -> str:
+def render_page(analysis: Analysis, study: Study, log: Sequence[tuple[int, datetime, str, str]] = ()) -> str:
     """The report as HTML.
 
     Args:
         analysis: what is reported.
         study: the run behind it, with all of its operations.
-        log: the steps of its session.
+        log: the steps of its session: number, time, kind, and what it was.
 
     Raises:
         UsageError: the extra ``html`` is not installed.
@@ -66,7 +55,7 @@ def render_page(analysis: Analysis, study: Study, log: Sequence[LogEntry] = ()) 
             log=log,
             facts=summary.run_facts(analysis),
             kpis=profile_facts.kpi_facts(analysis.kpis) if analysis.kpis else [],
-            composition=composition_chart(*time_bars(analysis, study)),
+            composition=composition_chart(*time_bars(analysis)),
             plans=plans_chart(analysis, drawn_plans(analysis, study)),
             memory=memory_chart(analysis, study),
             panels=mesh_panels(analysis, study.slice),

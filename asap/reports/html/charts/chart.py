@@ -1,6 +1,6 @@
 """A chart of the report: a drawing with its text alternative and the figures behind it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from asap.core.errors import UsageError, extra_hint
 from asap.plans.axes import AXES
+from asap.reports import time_bars as kinds
 
 WIDTH = 680
 """Of the plotting area, in the units of the drawing; the page scales it."""
@@ -47,6 +48,11 @@ def palette(field: str, looks: Mapping[str, str], **legend: Any) -> dict[str, An
     return {"field": field, "type": "nominal", "scale": domain, "legend": legend}
 
 
+def layer(mark: str, values: Sequence[Mapping[str, Any]], encoding: Mapping[str, Any], **look: Any) -> dict[str, Any]:
+    """One layer of a drawing: ``values`` drawn as a mark by their ``encoding``. ``look`` is Vega-Lite's of the mark."""
+    return {"mark": {"type": mark, **look}, "data": {"values": values}, "encoding": encoding}
+
+
 @dataclass(frozen=True)
 class Chart:
     """A drawing, the sentence that says what it shows, and its figures as a table."""
@@ -74,27 +80,21 @@ def draw(spec: Mapping[str, Any]) -> Markup:
     return Markup(vl_convert.vegalite_to_svg(whole))
 
 
-COMPUTE, MIXED, HBM = "compute", "compute and other", "waits for HBM"
-OPAQUE, TRANSFER, HOST = "custom calls without FLOPs", "copies with the host", "host"
-BUBBLE, OPTIMIZER, OTHER, IDLE, UNLISTED = "pipeline bubble", "optimizer", "other", "idle", "not broken down"
-UNKNOWN_AXIS = "collectives"
-
 TIME_COLOURS: dict[str, str] = {
-    COMPUTE: "var(--compute)",
-    MIXED: "var(--mixed)",
-    HBM: "var(--hbm)",
-    UNKNOWN_AXIS: "var(--collective)",
-    **{f"collectives over {axis}": f"var(--axis-{axis})" for axis in AXES},
-    OPAQUE: "var(--opaque)",
-    TRANSFER: "var(--transfer)",
-    HOST: "var(--host)",
-    BUBBLE: "var(--bubble)",
-    OPTIMIZER: "var(--optimizer)",
-    OTHER: "var(--other)",
-    IDLE: "var(--idle)",
-    UNLISTED: "var(--unlisted)",
+    kinds.COMPUTE: "var(--compute)",
+    kinds.MIXED: "var(--mixed)",
+    kinds.HBM: "var(--hbm)",
+    kinds.COLLECTIVES: "var(--collective)",
+    **{f"{kinds.COLLECTIVES} over {axis}": f"var(--axis-{axis})" for axis in AXES},
+    kinds.OPAQUE: "var(--opaque)",
+    kinds.TRANSFER: "var(--transfer)",
+    kinds.HOST: "var(--host)",
+    kinds.BUBBLE: "var(--bubble)",
+    kinds.OPTIMIZER: "var(--optimizer)",
+    kinds.OTHER: "var(--other)",
+    kinds.IDLE: "var(--idle)",
+    kinds.UNLISTED: "var(--unlisted)",
 }
-"""Kinds of time in the order of the bars."""
 
 MEMORY_COLOURS: dict[str, str] = {
     "parameters": "var(--compute)",
@@ -108,8 +108,3 @@ MEMORY_COLOURS: dict[str, str] = {
     "in use": "var(--other)",
 }
 """Kinds of memory in the order of the bars; a kind that is not here is drawn as the last."""
-
-
-def collectives_over(axis: str | None) -> str:
-    """The kind of time of a collective."""
-    return f"collectives over {axis}" if axis else UNKNOWN_AXIS

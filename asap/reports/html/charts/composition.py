@@ -1,8 +1,8 @@
 """What a step is made of: a bar for the measured step, and one for each plan that is predicted."""
 
 from asap.core.units import format_percent, format_seconds
-from asap.reports.html.charts.chart import IDLE, INK, QUIET, TIME_COLOURS, UNLISTED, WIDTH, Chart, draw, palette, scale
-from asap.reports.html.charts.time_bars import Segment, TimeBar
+from asap.reports.html.charts.chart import INK, QUIET, TIME_COLOURS, WIDTH, Chart, draw, layer, palette, scale
+from asap.reports.time_bars import IDLE, UNLISTED, Segment, TimeBar
 
 _BAR, _GAP = 26, 24
 _LONGEST_PLAN = 36
@@ -42,34 +42,22 @@ def _spec(bars: list[TimeBar], in_seconds: bool) -> dict[str, object]:
     }  # fmt: skip
     x = _position(reach, in_seconds)
     fill = palette("kind", {kind: TIME_COLOURS[kind] for kind in kinds}, columns=5)
-    bar = {
-        "mark": {"type": "bar", "height": _BAR, "strokeWidth": 1},
-        "data": {"values": [value for one in bars for value in _values(one, in_seconds)]},
-        "encoding": {
-            "y": y, "x": x, "x2": {"field": "end"},
-            "fill": fill,
-            "stroke": {**fill, "legend": None, "condition": _OUTLINES},
-            "fillOpacity": {"field": "solid", "type": "quantitative", "scale": None},
-            "description": {"field": "text"},
-        },
-    }  # fmt: skip
-    uncertain = [one for one in bars if one.low and one.high and one.low != one.high]
-    width = {
-        "mark": {"type": "rule", "color": INK, "strokeWidth": 1.5},
-        "data": {"values": [_interval(one, in_seconds) for one in uncertain]},
-        "encoding": {
-            "y": y, "x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"},
-            "description": {"field": "text"},
-        },
-    }  # fmt: skip
-    total = {
-        "mark": {
-            "type": "text", "aria": False, "align": "left", "dx": 4, "dy": -_BAR / 2 - 7,
-            "color": QUIET, "fontSize": 11,
-        },
-        "data": {"values": [{"bar": _label(one), "text": _total(one, in_seconds), "x": 0} for one in bars]},
-        "encoding": {"y": y, "x": {"field": "x", "type": "quantitative"}, "text": {"field": "text"}},
-    }  # fmt: skip
+    look = {
+        "fill": fill,
+        "stroke": {**fill, "legend": None, "condition": _OUTLINES},
+        "fillOpacity": {"field": "solid", "type": "quantitative", "scale": None},
+        "description": {"field": "text"},
+    }
+    values = [value for one in bars for value in _values(one, in_seconds)]
+    bar = layer("bar", values, {"y": y, "x": x, "x2": {"field": "end"}, **look}, height=_BAR, strokeWidth=1)
+    uncertain = [_interval(one, in_seconds) for one in bars if one.low and one.high and one.low != one.high]
+    ends = {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}, "description": {"field": "text"}}
+    width = layer("rule", uncertain, {"y": y, **ends}, color=INK, strokeWidth=1.5)
+    total = layer(
+        "text", [{"bar": _label(one), "text": _total(one, in_seconds), "x": 0} for one in bars],
+        {"y": y, "x": {"field": "x", "type": "quantitative"}, "text": {"field": "text"}},
+        aria=False, align="left", dx=4, dy=-_BAR / 2 - 7, color=QUIET, fontSize=11,
+    )  # fmt: skip
     return {"width": WIDTH, "height": {"step": _BAR + _GAP}, "layer": [bar, width, total]}
 
 

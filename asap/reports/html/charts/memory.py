@@ -7,7 +7,7 @@ from asap.core.units import GIB, format_bytes
 from asap.prediction.prediction import MemoryPrediction
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
-from asap.reports.html.charts.chart import INK, MEMORY_COLOURS, WIDTH, Chart, draw, palette, scale
+from asap.reports.html.charts.chart import INK, MEMORY_COLOURS, WIDTH, Chart, draw, layer, palette, scale
 from asap.study.study import Study
 
 _BAR, _GAP = 22, 18
@@ -84,25 +84,20 @@ def _spec(bars: list[_MemoryBar], capacity: float | None) -> dict[str, object]:
     labels = [bar.title for bar in bars]
     colours = {name: MEMORY_COLOURS.get(name, "var(--other)") for bar in bars for name, _ in bar.parts}
     x = scale("start", "GiB", 0, reach)
-    bar = {
-        "mark": {"type": "bar", "height": _BAR, "stroke": "var(--card)", "strokeWidth": 1},
-        "data": {"values": [value for one in bars for value in _values(one)]},
-        "encoding": {
-            "y": {
-                "field": "bar", "type": "nominal", "sort": labels, "title": None,
-                "axis": {"domain": False, "ticks": False, "grid": False, "labelPadding": 10},
-            },
-            "x": x, "x2": {"field": "end"},
-            "color": palette("part", colours, columns=4),
-            "opacity": {"field": "solid", "type": "quantitative", "scale": None},
-            "description": {"field": "text"},
-        },
-    }  # fmt: skip
-    line = {
-        "mark": {"type": "rule", "color": INK, "strokeWidth": 2, "strokeDash": [6, 4]},
-        "data": {"values": [{"start": capacity / GIB}] if capacity and capacity / GIB <= reach else []},
-        "encoding": {"x": x, "description": {"value": f"capacity; {format_bytes(capacity or 0)}"}},
+    axis = {"domain": False, "ticks": False, "grid": False, "labelPadding": 10}
+    look = {
+        "y": {"field": "bar", "type": "nominal", "sort": labels, "title": None, "axis": axis},
+        "color": palette("part", colours, columns=4),
+        "opacity": {"field": "solid", "type": "quantitative", "scale": None},
+        "description": {"field": "text"},
     }
+    values = [value for one in bars for value in _values(one)]
+    bar = layer(
+        "bar", values, {"x": x, "x2": {"field": "end"}, **look}, height=_BAR, stroke="var(--card)", strokeWidth=1
+    )
+    limit = [{"start": capacity / GIB}] if capacity and capacity / GIB <= reach else []
+    said = {"value": f"capacity; {format_bytes(capacity or 0)}"}
+    line = layer("rule", limit, {"x": x, "description": said}, color=INK, strokeWidth=2, strokeDash=[6, 4])
     return {"width": WIDTH, "height": {"step": _BAR + _GAP}, "layer": [bar, line]}
 
 

@@ -13,7 +13,7 @@ from asap.prediction.prediction import Prediction
 from asap.proposals.selection.passed_over import why_passed_over
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
-from asap.reports.html.charts.chart import INK, QUIET, WIDTH, Chart, draw, palette, scale
+from asap.reports.html.charts.chart import INK, QUIET, WIDTH, Chart, draw, layer, palette, scale
 from asap.reports.html.drawn_plans import DrawnPlans
 
 _HEIGHT = 360
@@ -139,51 +139,28 @@ def _spec(points: list[_Point], by_memory: bool, capacity: float | None) -> dict
         {"x": p.seconds, "y": p.height, "kind": p.kind, "text": p.text, "label": p.label, "size": _LOOK[p.kind][2]}
         for p in points
     ]
-    scatter = {
-        "mark": {"type": "point", "filled": True, "opacity": 0.8},
-        "data": {"values": values},
-        "encoding": {
-            "x": x, "y": y, "description": {"field": "text"},
-            "color": palette("kind", {kind: colour for kind, (colour, _, _) in looks.items()}),
-            "shape": palette("kind", {kind: shape for kind, (_, shape, _) in looks.items()}),
-            "size": {"field": "size", "type": "quantitative", "scale": None},
-        },
-    }  # fmt: skip
-    line = {
-        "mark": {
-            "type": "line",
-            "aria": False,
-            "interpolate": "step-after",
-            "color": "var(--hbm)",
-            "strokeWidth": 1.2,
-            "opacity": 0.7,
-        },
-        "data": {"values": _front_line(points)},
-        "encoding": {"x": x, "y": y},
+    look = {
+        "color": palette("kind", {kind: colour for kind, (colour, _, _) in looks.items()}),
+        "shape": palette("kind", {kind: shape for kind, (_, shape, _) in looks.items()}),
+        "size": {"field": "size", "type": "quantitative", "scale": None},
+        "description": {"field": "text"},
     }
-    limit = {
-        "mark": {"type": "rule", "color": INK, "strokeDash": [6, 4]},
-        "data": {"values": [{"y": limit_gib}] if limit_gib else []},
-        "encoding": {"y": y, "description": {"value": f"capacity; {format_bytes(capacity or 0)}"}},
-    }
-    words = {
-        "mark": {"type": "text", "aria": False, "dx": 10, "dy": -9, "align": "left", "fontWeight": "bold"},
-        "data": {"values": _labels(points, slow / fast, highest)},
-        "encoding": {"x": x, "y": y, "text": {"field": "label"}},
-    }
-    name = {
-        "mark": {
-            "type": "text",
-            "aria": False,
-            "align": "left",
-            "baseline": "bottom",
-            "color": QUIET,
-            "x": 4,
-            "dy": -4,
-        },
-        "data": {"values": [{"y": limit_gib, "text": "capacity"}] if limit_gib else []},
-        "encoding": {"y": y, "text": {"field": "text"}},
-    }
+    scatter = layer("point", values, {"x": x, "y": y, **look}, filled=True, opacity=0.8)
+    line = layer(
+        "line", _front_line(points), {"x": x, "y": y},
+        aria=False, interpolate="step-after", color="var(--hbm)", strokeWidth=1.2, opacity=0.7,
+    )  # fmt: skip
+    at_limit = [{"y": limit_gib, "text": "capacity"}] if limit_gib else []
+    said = {"value": f"capacity; {format_bytes(capacity or 0)}"}
+    limit = layer("rule", at_limit, {"y": y, "description": said}, color=INK, strokeDash=[6, 4])
+    texts = {"aria": False, "align": "left"}
+    words = layer(
+        "text", _labels(points, slow / fast, highest), {"x": x, "y": y, "text": {"field": "label"}},
+        dx=10, dy=-9, fontWeight="bold", **texts,
+    )  # fmt: skip
+    name = layer(
+        "text", at_limit, {"y": y, "text": {"field": "text"}}, baseline="bottom", color=QUIET, x=4, dy=-4, **texts
+    )
     return {"width": WIDTH + 120, "height": _HEIGHT, "layer": [line, limit, name, scatter, words]}
 
 

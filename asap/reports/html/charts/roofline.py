@@ -5,7 +5,7 @@ import math
 from asap.core.text import plain
 from asap.core.units import format_percent, format_rate, significant
 from asap.profiles import Operation, Roofline
-from asap.reports.html.charts.chart import INK, QUIET, WIDTH, Chart, draw, palette, scale
+from asap.reports.html.charts.chart import INK, QUIET, WIDTH, Chart, draw, layer, palette, scale
 from asap.reports.profile_facts import resource_name
 
 _HEIGHT = 380
@@ -61,47 +61,29 @@ def _spec(operations: list[Operation], peak: float, bandwidth: float) -> dict[st
     x = scale("x", "FLOP per HBM byte", left, right, "log", values=_decades(left, right), format=".4~g")
     y = scale("y", "FLOP/s of a core", bottom, top, "log", values=_decades(bottom, top), format="~s")
     roof = [{"x": left, "y": bandwidth * left}, {"x": ridge, "y": peak}, {"x": right, "y": peak}]
-    ceiling = {
-        "mark": {"type": "line", "aria": False, "color": INK, "strokeWidth": 2},
-        "data": {"values": roof}, "encoding": {"x": x, "y": y},
-    }  # fmt: skip
+    place = {"x": x, "y": y}
+    ceiling = layer("line", roof, place, aria=False, color=INK, strokeWidth=2)
+    middle = math.sqrt(left * ridge)
     named = [
-        {"x": right, "y": peak, "text": format_rate(peak, "FLOP/s"), "align": "right", "dy": -10},
-        {"x": math.sqrt(left * ridge), "y": bandwidth * math.sqrt(left * ridge), "text": format_rate(bandwidth, "B/s")},
+        ({"x": right, "y": peak, "text": format_rate(peak, "FLOP/s")}, -10),
+        ({"x": middle, "y": bandwidth * middle, "text": format_rate(bandwidth, "B/s")}, -8),
     ]
-    words = [
-        {
-            "mark": {
-                "type": "text",
-                "aria": False,
-                "color": QUIET,
-                "align": one.get("align", "right"),
-                "dx": -8,
-                "dy": one.get("dy", -8),
-            },
-            "data": {"values": [one]},
-            "encoding": {"x": x, "y": y, "text": {"field": "text"}},
-        }
-        for one in named
-    ]
-    points = {
-        "mark": {"type": "point", "filled": True, "opacity": 0.75, "stroke": "var(--card)", "strokeWidth": 0.7},
-        "data": {"values": [_value(op) for op in operations]},
-        "encoding": {
-            "x": x, "y": y,
-            "size": {
-                "field": "share", "type": "quantitative", "legend": None,
-                "scale": {"range": [24, 1600], "domain": [0, max(_LARGE, *(op.fraction for op in operations))]},
-            },
-            "color": palette("bound", {bound: _COLOURS[bound] for bound in bounds}, symbolType="circle"),
-            "description": {"field": "text"},
-        },
-    }  # fmt: skip
-    labels = {
-        "mark": {"type": "text", "aria": False, "align": "left", "dx": 12, "dy": 8, "fontSize": 11},
-        "data": {"values": [_value(op) for op in _apart(operations, right / left, top / bottom)[:_LABELLED]]},
-        "encoding": {"x": x, "y": y, "text": {"field": "name"}},
+    said = {**place, "text": {"field": "text"}}
+    words = [layer("text", [one], said, aria=False, color=QUIET, align="right", dx=-8, dy=dy) for one, dy in named]
+    area = {"range": [24, 1600], "domain": [0, max(_LARGE, *(op.fraction for op in operations))]}
+    look = {
+        "size": {"field": "share", "type": "quantitative", "legend": None, "scale": area},
+        "color": palette("bound", {bound: _COLOURS[bound] for bound in bounds}, symbolType="circle"),
+        "description": {"field": "text"},
     }
+    points = layer(
+        "point", [_value(op) for op in operations], {**place, **look},
+        filled=True, opacity=0.75, stroke="var(--card)", strokeWidth=0.7,
+    )  # fmt: skip
+    labels = layer(
+        "text", [_value(op) for op in _apart(operations, right / left, top / bottom)[:_LABELLED]],
+        {**place, "text": {"field": "name"}}, aria=False, align="left", dx=12, dy=8, fontSize=11,
+    )  # fmt: skip
     return {"width": WIDTH + 120, "height": _HEIGHT, "layer": [ceiling, *words, points, labels]}
 
 

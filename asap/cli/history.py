@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, print_json, print_table
-from asap.cli.shared.progress import progress
+from asap.cli.output import Form, Plain, print_json, print_rows
+from asap.cli.progress import progress
 
 if TYPE_CHECKING:
     from asap.history import HistoryRecord
 
 app = typer.Typer(no_args_is_help=True, help="Search, show and record past optimizations.")
 
-Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
 COLUMNS = ("ID", "outcome", "speedup", "hardware", "before", "after")
 
 
@@ -44,11 +43,9 @@ def search(
     with progress() as stage:
         stage("searching the history, which is indexed on first use")
         hits = search_history(parse_query(query), top)
-    if format is Plain.JSON:
-        print_json([{"similarity": h.similarity, "why": h.why, "record": h.record} for h in hits])
-        return
+    document = [{"similarity": h.similarity, "why": h.why, "record": h.record} for h in hits]
     rows = ((h.similarity, *_cells(h.record), "; ".join(h.why)) for h in hits)
-    print_table(("similar", *COLUMNS, "because"), rows)
+    print_rows(format, document, ("similar", *COLUMNS, "because"), rows)
 
 
 @app.command()
@@ -73,22 +70,16 @@ def list_all(format: Form = Plain.TERMINAL) -> None:
     from asap.history import list_records
 
     records = list_records()
-    if format is Plain.JSON:
-        print_json(records)
-    else:
-        print_table(COLUMNS, (_cells(record) for record in records))
-
-
-@app.command()
-def add(file: Annotated[Path, typer.Argument(help="One record as JSON.")]) -> None:
-    """Add a record; the same facts are added once."""
-    _import(file)
+    print_rows(format, records, COLUMNS, map(_cells, records))
 
 
 @app.command("import")
-def import_file(file: Annotated[Path, typer.Argument(help="Records as JSONL.")]) -> None:
-    """Add all records of a file, or none."""
-    _import(file)
+def import_file(file: Annotated[Path, typer.Argument(help="One record as JSON, or several as JSONL.")]) -> None:
+    """Add all records of a file, or none; the same facts are added once."""
+    from asap.history import import_records
+
+    result = import_records(file)
+    print(f"added {len(result.added)} records; {len(result.known)} were on record already")
 
 
 @app.command()
@@ -124,13 +115,6 @@ def record(
     )
     add(made)
     print(f"recorded {made.id}: {made.outcome.value.replace('_', ' ')}")
-
-
-def _import(file: Path) -> None:
-    from asap.history import import_records
-
-    result = import_records(file)
-    print(f"added {len(result.added)} records; {len(result.known)} were on record already")
 
 
 def _cells(record: "HistoryRecord") -> tuple[str | float, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from asap.cli.shared.output import Verbosity, verbosity, warn
+from asap.cli.output import Verbosity, verbosity, warn
 from asap.core.numbers import LARGEST_COUNT
 
 if TYPE_CHECKING:
@@ -82,6 +82,15 @@ SequenceLength = Annotated[int | None, typer.Option(min=1, max=LARGEST_COUNT, he
 StepTime = Annotated[
     str | None, typer.Option(help="The measured step, if no profile has it: 2.31s, or a training log.")
 ]
+
+_LEVERS = "A lever on request: first_moment, second_moment, weight_precision, optimizer, global_batch. Repeatable."
+Allow = Annotated[list[str] | None, typer.Option(help=_LEVERS)]
+StepsToGo = Annotated[int | None, typer.Option(min=1, help="Steps still to train: what is a test worth?")]
+Prices = Annotated[Path | None, typer.Option(help="TOML file with currency and [chips]: price per chip-hour.")]
+TrainStep = Annotated[str | None, typer.Option(help="Compile your own step: package.module:function.")]
+MaxText = Annotated[bool, typer.Option("--maxtext", help="Compile MaxText's own step, with the settings on record.")]
+Python = Annotated[str, typer.Option(help="Python that has MaxText or your packages, to compile with.")]
+Engine = Annotated[str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")]
 
 _FIELDS = {
     "hardware": ("hardware", Hardware),

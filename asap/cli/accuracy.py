@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.options import experiments
-from asap.cli.shared.output import Plain, print_json, print_table, warn
-from asap.cli.shared.progress import progress
+from asap.cli.options import experiments
+from asap.cli.output import Form, Plain, print_json, print_table, warn
+from asap.cli.progress import progress
 
 if TYPE_CHECKING:
     from asap.calibration.own_runs import Reading
@@ -22,25 +22,12 @@ def backtest(
     loop: Annotated[
         bool, typer.Option("--loop", help="Tune each group of four or more shardings, run by run.")
     ] = False,
-    format: Annotated[Plain, typer.Option("--format", help="How to print.")] = Plain.TERMINAL,
+    format: Form = Plain.TERMINAL,
 ) -> None:
     """Score predictions on published runs that no fit had seen."""
-    from asap.calibration.backtest.backtest import TITLES
     from asap.calibration.backtest.backtest import backtest as score
     from asap.calibration.backtest.predicted_table import BASELINES
-    from asap.calibration.backtest.tables import (
-        ADVICE_COLUMNS,
-        BLOCK_COLUMNS,
-        COLUMNS,
-        OWN_COLUMNS,
-        advice_rows,
-        baseline_rows,
-        block_rows,
-        loop_rows,
-        own_runs_rows,
-        ranking_and_memory_rows,
-        scorecard_rows,
-    )
+    from asap.calibration.backtest.tables import score_table, score_tables
 
     with progress() as show:
         show("predicting published runs")
@@ -49,16 +36,11 @@ def backtest(
     if format is Plain.JSON:
         print_json(report.model_dump() | ({"baselines": baselines} if baselines else {}))
         return
-    for name, block in report.blocks.items():
-        print_table((TITLES[name], *BLOCK_COLUMNS[1:]), block_rows(block))
-    print_table(COLUMNS, scorecard_rows(report))
-    print_table(ADVICE_COLUMNS, advice_rows(report.blocks))
-    print_table(OWN_COLUMNS, own_runs_rows(report.own_runs))
-    print_table(("", "value"), ranking_and_memory_rows(report))
-    if report.loop:
-        print_table(("tuning run by run", "value"), loop_rows(report.loop))
-    if baselines:
-        print_table(("median error", "ours", *baselines), baseline_rows(report, tuple(baselines.values())))
+    for title, scores in score_tables({"ours": report, **baselines}):
+        if scores:
+            print_table(*score_table(title, scores))
+    if report.skipped:
+        print_table(("skipped", "rows"), report.skipped.items())
     warn(report.method)
 
 
@@ -89,7 +71,7 @@ def calibrate(
     yes: Annotated[bool, typer.Option("--yes", help="Run without asking.")] = False,
     models: Annotated[Path | None, typer.Option(help="Architectures of the rows, one JSON object a line.")] = None,
     forget: Annotated[bool, typer.Option("--forget", help="Remove all of your runs.")] = False,
-    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
+    format: Form = Plain.TERMINAL,
 ) -> None:
     """Narrow predictions by your own measured runs. Without options, show the runs that do."""
     if own is None and (command or logs):
@@ -177,7 +159,7 @@ def ledger(
         str | None, typer.Argument(help="Only of this experiment.", autocompletion=experiments)
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Also predictions without an outcome.")] = False,
-    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
+    format: Form = Plain.TERMINAL,
 ) -> None:
     """Score earlier predictions by what came of them. Shows prediction, interval, outcome, and the running share
     inside the interval."""

@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.options import describes_run, experiments, plan_terms
-from asap.cli.shared.output import ALLOW, Plain, console, print_json, warn, warn_about_data
-from asap.cli.shared.progress import progress
+from asap.cli.options import Allow, describes_run, experiments, plan_terms
+from asap.cli.output import Form, Plain, console, print_json, warn, warn_about_data
+from asap.cli.progress import progress
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
     from asap.prediction.prediction import Prediction
     from asap.study.study import Study
-
-Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 
 
 @describes_run
@@ -34,14 +32,14 @@ def predict(
         list[str] | None,
         typer.Option(help="A plan to predict; may be repeated. Default: all.", autocompletion=plan_terms),
     ] = None,
-    allow: Annotated[list[str] | None, typer.Option(help=ALLOW)] = None,
+    allow: Allow = None,
     top: Annotated[
         int, typer.Option(min=1, help="Without --plan: of how many meshes, each with its best levers.")
     ] = 10,
     format: Form = Plain.TERMINAL,
 ) -> None:
     """Predict step time and memory of plans, with intervals."""
-    from asap.cli.shared.options import read_preferences
+    from asap.cli.options import read_preferences
 
     with progress() as show:
         show("predicting")

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.options import Overrides, describes_run, experiments
-from asap.cli.shared.output import Plain, console, print_json
-from asap.cli.shared.progress import progress
+from asap.cli.options import Overrides, describes_run, experiments
+from asap.cli.output import Form, Plain, console, print_json
+from asap.cli.progress import progress
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
@@ -66,13 +66,14 @@ def write_report(stored: "StoredAnalysis", path: Path) -> str:
     from asap.core.units import format_bytes
     from asap.experiments import ExperimentStore
     from asap.reports.html import render_page
-    from asap.sharding_memory.dialogue import log_entries
+    from asap.sharding_memory.dialogue import described
     from asap.study.open_study import reopen_study
 
     with progress() as show:
         study = reopen_study(stored.experiment, ExperimentStore(), show)
         show("drawing the report")
-        text = render_page(stored.analysis, study, log_entries(stored.records))
+        log = [(one.sequence, one.time, one.kind.value, described(one)) for one in stored.records]
+        text = render_page(stored.analysis, study, log)
     write_output(path, text)
     return f"report: {plain(path)} ({format_bytes(len(text.encode()))})"
 
@@ -98,7 +99,7 @@ def compare(
     before: Run,
     after: Run,
     top: Annotated[int, typer.Option(min=1, help="Maximum number of operations to print.")] = 20,
-    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
+    format: Form = Plain.TERMINAL,
 ) -> None:
     """Compare two runs, and a prediction with what came of it. Shows plan, KPIs, and operations matched by name and
     shape."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, Verbosity, console, print_json, print_table, verbosity, warn
+from asap.cli.output import Form, Plain, Verbosity, console, print_json, print_table, verbosity, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,6 @@ File = Annotated[Path, typer.Argument(help="A program of the mapping language.")
 Of = Annotated[str | None, typer.Option("--experiment", help="Check against the model and hardware of an experiment.")]
 Model = Annotated[str | None, typer.Option(help="Check against a model: llama2-70b.")]
 Hardware = Annotated[str | None, typer.Option(help="Check against a machine: v5e:4x4, v5p-512.")]
-Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 Llm = Annotated[str | None, typer.Option(help="Language model that proposes; default: the built-in proposer.")]
 
 _BAD_INPUT = 4
@@ -165,7 +164,7 @@ def optimize(
     form: Form = Plain.TERMINAL,
 ) -> None:
     """Find a faster program of a distributed algorithm. Each is run on virtual devices, then compiled."""
-    from asap.cli.plans.optimize import agent_proposer, checked_model
+    from asap.cli.optimize import agent_proposer, checked_model
     from asap.core.files import write_atomically
     from asap.core.units import format_percent, format_seconds
     from asap.hardware import resolve_hardware

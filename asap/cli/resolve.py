@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.options import describes_run, duration_s
-from asap.cli.shared.output import Plain, print_json, print_table, warn
-from asap.cli.shared.progress import progress
+from asap.cli.options import describes_run, duration_s
+from asap.cli.output import Form, Plain, print_json, print_table, warn
+from asap.cli.progress import progress
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
@@ -34,7 +34,7 @@ def resolve(
     yes: Annotated[bool, typer.Option("--yes", help="Run the command without asking.")] = False,
     add: Annotated[str | None, typer.Option(help="Keep the record under this ID.", metavar="ID")] = None,
     time_limit: Annotated[str, typer.Option(help="Limit on the command: 90s, 30m.")] = "60s",
-    format: Annotated[Plain, typer.Option(help="How to print.")] = Plain.TERMINAL,
+    format: Form = Plain.TERMINAL,
 ) -> None:
     """Show what a log settles, or what a script would start."""
     path = Path(what[0]).expanduser()
@@ -126,7 +126,7 @@ def _catch(command: list[str], yes: bool, stated: "Statement", add: str | None, 
     if format is Plain.JSON:
         print_json(experiment)
     else:
-        from asap.cli.shared.output import console
+        from asap.cli.output import console
         from asap.reports.record import print_record
 
         print(f"caught: {plain(str(read), 4000)}\n")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, print_json, print_table, warn
-from asap.cli.shared.progress import progress
+from asap.cli.output import Form, Plain, print_json, print_table, warn
+from asap.cli.progress import progress
 from asap.traces.what_if.change import GRAMMAR, SETTINGS
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ Paths = Annotated[
     ),
 ]
 Path = Annotated[str, typer.Argument(help="One trace, or a folder with all ranks of one run.")]
-Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 
 
 _CHANGES = re.sub("\n{2,}", "\n", f"{GRAMMAR}\nWith --experiment also\n{SETTINGS}")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, print_json, print_table
+from asap.cli.output import Form, Plain, print_rows
 
 if TYPE_CHECKING:
     from asap.agents.llm.usage import Usage
@@ -15,7 +15,7 @@ app = typer.Typer(no_args_is_help=True, help="Language models: what they cost.")
 @app.command()
 def cost(
     session: Annotated[str | None, typer.Argument(help="Name of a session; default: all.")] = None,
-    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
+    format: Form = Plain.TERMINAL,
 ) -> None:
     """Show the calls, tokens and cost of each run of the agents."""
     from asap.agents.llm.usage import usages
@@ -23,11 +23,9 @@ def cost(
 
     found = [(session, read_session(session))] if session is not None else reversed(list(readable_sessions()))
     runs = [(name, usage) for name, records in found for usage in usages(records)]
-    if format is Plain.JSON:
-        print_json([{"session": name, **usage.model_dump()} for name, usage in runs])
-        return
-    rows = (_cells(name, usage) for name, usage in runs)
-    print_table(("session", "model", "calls", "tokens in", "tokens out", "USD", "price from"), rows)
+    document = [{"session": name, **usage.model_dump()} for name, usage in runs]
+    columns = ("session", "model", "calls", "tokens in", "tokens out", "USD", "price from")
+    print_rows(format, document, columns, (_cells(name, usage) for name, usage in runs))
 
 
 def _cells(session: str, used: "Usage") -> tuple[object, ...]:

@@ -5,15 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, print_json, print_table, warn
-from asap.cli.shared.progress import progress
+from asap.cli.output import Form, Plain, print_json, print_rows, warn
+from asap.cli.progress import progress
 
 if TYPE_CHECKING:
     from asap.knowledge import Note
 
 app = typer.Typer(no_args_is_help=True, help="Search, show and ingest the notes that proposals cite.")
-
-Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
 
 
 @app.command()
@@ -28,11 +26,9 @@ def search(
     with progress() as stage:
         stage("searching the notes, which are indexed on first use")
         hits = search_knowledge(query, top)
-    if format is Plain.JSON:
-        print_json([{"score": h.score, "why": h.why, "note": h.note} for h in hits])
-        return
+    document = [{"score": h.score, "why": h.why, "note": h.note} for h in hits]
     rows = ((h.score, h.note.id, h.note.title, h.note.citation.place) for h in hits)
-    print_table(("score", "ID", "note", "section"), rows)
+    print_rows(format, document, ("score", "ID", "note", "section"), rows)
 
 
 @app.command()
@@ -53,10 +49,8 @@ def list_all(format: Form = Plain.TERMINAL) -> None:
     from asap.knowledge import list_notes
 
     notes = list_notes()
-    if format is Plain.JSON:
-        print_json(notes)
-    else:
-        print_table(("ID", "note", "section", "origin"), ((n.id, n.title, n.citation.place, n.origin) for n in notes))
+    rows = ((n.id, n.title, n.citation.place, n.origin) for n in notes)
+    print_rows(format, notes, ("ID", "note", "section", "origin"), rows)
 
 
 @app.command()
@@ -99,12 +93,8 @@ def evaluate(
     from asap.knowledge import evaluate as evaluate_file
 
     scores = evaluate_file(questions)
-    if format is Plain.JSON:
-        print_json(scores)
-        return
-    measured = scores.model_dump(exclude={"misses"})
-    print_table(("measure", "value"), measured.items())
-    for miss in scores.misses:
+    print_rows(format, scores, ("measure", "value"), scores.model_dump(exclude={"misses"}).items())
+    for miss in scores.misses if format is Plain.TERMINAL else ():
         warn(f"missed: {miss.question} (wanted {', '.join(miss.wanted)}; found {', '.join(miss.found)})")
 
 

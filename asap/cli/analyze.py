@@ -6,66 +6,59 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.analysis.report import write_report
-from asap.cli.shared.options import Overrides, describes_run, experiments, plan_terms, say_usage
-from asap.cli.shared.output import ALLOW, Format, console, warn
-from asap.cli.shared.progress import progress
+from asap.cli import options as shared
+from asap.cli.output import Format, console, warn
+from asap.cli.progress import progress
+from asap.cli.report import write_report
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
     from asap.reports.analysis import Analysis
 
 
-@describes_run
+@shared.describes_run
 def analyze(
     experiment: Annotated[
         str,
         typer.Argument(
             help="An experiment ID, a training log, a configuration or launch script, a log directory, a run folder, an"
             " xplane.pb or a GPU trace.",
-            autocompletion=experiments,
+            autocompletion=shared.experiments,
         ),
     ],
-    overrides: Overrides = None,
+    overrides: shared.Overrides = None,
     *,
     stated: "Statement",
     plan: Annotated[
         str | None,
-        typer.Option(help='The plan that ran, if not on record: "data=8 model=4".', autocompletion=plan_terms),
+        typer.Option(help='The plan that ran, if not on record: "data=8 model=4".', autocompletion=shared.plan_terms),
     ] = None,
     llm: Annotated[
         str | None,
         typer.Option(help="Language model behind the agents; also ASAP_MODEL. Default: builtin/planner."),
     ] = None,
-    verify: Annotated[bool, typer.Option("--verify", help="Compile baseline and proposals for the TPU first.")] = False,
-    train_step: Annotated[
-        str | None, typer.Option(help="Compile your own step: package.module:function. Implies --verify.")
-    ] = None,
-    maxtext: Annotated[
+    verify: Annotated[
         bool,
-        typer.Option("--maxtext", help="Compile MaxText's own step, as configured on record. Implies --verify."),
+        typer.Option("--verify", help="Compile baseline and proposals first; --train-step and --maxtext imply it."),
     ] = False,
-    python: Annotated[str, typer.Option(help="Python that has MaxText or your packages, to compile with.")] = "",
-    engine: Annotated[
-        str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
-    ] = "local",
+    train_step: shared.TrainStep = None,
+    maxtext: shared.MaxText = False,
+    python: shared.Python = "",
+    engine: shared.Engine = "local",
     max_calls: Annotated[int | None, typer.Option(min=1, help="Maximum model calls.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Maximum tokens, input and output.")] = None,
     max_cost: Annotated[float | None, typer.Option(min=0.000001, help="Maximum US dollars.")] = None,
-    allow: Annotated[list[str] | None, typer.Option(help=ALLOW)] = None,
-    steps_to_go: Annotated[int | None, typer.Option(min=1, help="Steps still to train: what is a test worth?")] = None,
-    prices: Annotated[
-        Path | None, typer.Option(help="TOML file with currency and [chips]: price per chip-hour.")
-    ] = None,
+    allow: shared.Allow = None,
+    steps_to_go: shared.StepsToGo = None,
+    prices: shared.Prices = None,
     session: Annotated[str | None, typer.Option(help="Name of the session; default: a new one.")] = None,
-    chat: Annotated[bool, typer.Option("--chat", help="Then discuss the result, as `asap chat` does.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write the report to this file as well, with charts.")] = None,
     format: Annotated[Format, typer.Option(help="Output format.")] = Format.TERMINAL,
     full: Annotated[bool, typer.Option("--full", help="The whole report, not one screen of it.")] = False,
 ) -> None:
     """Name the bottleneck of a run, and propose three plans."""
     from asap.agents.settings import read_settings
-    from asap.cli.shared.options import read_preferences
+    from asap.cli.options import read_preferences
     from asap.compiler.programs.options import CompileOptions
     from asap.core.errors import ServiceError
     from asap.experiments import ExperimentStore
@@ -95,18 +88,14 @@ def analyze(
         warn(write_report(outcome.stored, html))
     if outcome.worklog_failure is not None:
         warn(f"the worklog of this run is incomplete: {outcome.worklog_failure}")
-        if chat or session is not None:  # they were asked for, and need it
+        if session is not None:  # it was asked for
             raise typer.Exit(ServiceError.exit_code)
-    elif not chat:
-        say_usage(outcome.analysis.session)
+    else:
+        shared.say_usage(outcome.analysis.session)
     if outcome.failure is not None:
         warn(f"the agents gave no answer: {outcome.failure}")
         raise typer.Exit(outcome.failure.exit_code)
-    if chat:
-        from asap.cli.analysis.chat import continue_chat
-
-        continue_chat(outcome.analysis.session, settings)
-    elif _has_no_answer(outcome.analysis):
+    if _has_no_answer(outcome.analysis):
         raise typer.Exit(5)
 
 

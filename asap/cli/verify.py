@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from asap.cli.shared.options import Overrides, describes_run, duration_s, experiments
-from asap.cli.shared.output import Plain, console, print_json, print_table, warn, warn_about_data
-from asap.cli.shared.progress import progress
+from asap.cli import options as shared
+from asap.cli.output import Form, Plain, console, print_json, print_table, warn, warn_about_data
+from asap.cli.progress import progress
 
 if TYPE_CHECKING:
     from asap.compiler.verification import Verification
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from asap.plans import Plan
 
 
-@describes_run
+@shared.describes_run
 def verify(
-    experiment: Annotated[str, typer.Argument(help="An experiment ID or a configuration.", autocompletion=experiments)],
-    overrides: Overrides = None,
+    experiment: Annotated[
+        str, typer.Argument(help="An experiment ID or a configuration.", autocompletion=shared.experiments)
+    ],
+    overrides: shared.Overrides = None,
     *,
     stated: "Statement",
     plan: Annotated[list[str] | None, typer.Option(help='A plan, e.g. "data=8 model=4". Repeatable.')] = None,
@@ -32,15 +34,9 @@ def verify(
     mapping: Annotated[
         Path | None, typer.Option(help="A program of the mapping language (asap map) instead of a plan.")
     ] = None,
-    train_step: Annotated[
-        str | None, typer.Option(help="Your own training step: package.module:function, called with the mesh.")
-    ] = None,
-    maxtext: Annotated[
-        bool, typer.Option("--maxtext", help="MaxText's own step, with the settings on record.")
-    ] = False,
-    python: Annotated[
-        str, typer.Option(help="Python interpreter of the environment that has MaxText, or your step's packages.")
-    ] = "",
+    train_step: shared.TrainStep = None,
+    maxtext: shared.MaxText = False,
+    python: shared.Python = "",
     effort: Annotated[
         Literal["full", "reduced", "least"],
         typer.Option(help="Compiler effort. least is fastest: it reports HBM and collectives, but no step time."),
@@ -48,14 +44,12 @@ def verify(
     flags: Annotated[
         str, typer.Option(help='Flags of the TPU compiler to add to those of the run: "--xla_…=true …".')
     ] = "",
-    engine: Annotated[
-        str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
-    ] = "local",
+    engine: shared.Engine = "local",
     time_limit: Annotated[str, typer.Option(help="Limit on each compilation: 90s, 30m.")] = "15m",
     memory_limit: Annotated[
         float, typer.Option(min=0.5, help="Limit on each compilation, in GiB of host memory.")
     ] = 8.0,
-    format: Annotated[Plain, typer.Option(help="How to print the result.")] = Plain.TERMINAL,
+    format: Form = Plain.TERMINAL,
 ) -> None:
     """Compile the training step under a plan, without a TPU. Does it fit, which collectives does it run, how long
     is a step? For GPUs it is sharded, not compiled: only its collectives are known."""
@@ -71,7 +65,7 @@ def verify(
     record = open_record(experiment, store, lambda known: amend(known, stated), overrides or ())
     path = opened_path(experiment, store)
     program = _program(mapping, record, bool(plan or proposal or all)) if mapping else None
-    limits = CompileLimits(duration_s(time_limit), memory_limit * GIB)
+    limits = CompileLimits(shared.duration_s(time_limit), memory_limit * GIB)
     options = CompileOptions(train_step, maxtext, python, effort, engine, limits, tuple(flags.split()), program)
     with progress() as show:
         plans = [plan_of(program)] if program else _plans(record, plan or [], proposal, all, path)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from asap.cli.shared.options import Overrides, describes_run, experiments, say_usage
-from asap.cli.shared.output import warn
-from asap.cli.shared.progress import progress
+from asap.cli.options import Overrides, describes_run, experiments, say_usage
+from asap.cli.output import warn
+from asap.cli.progress import progress
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -70,19 +70,9 @@ def chat(
     _discuss(conversation, settings, experiment, how, said=said_of(stated, overrides or ()))
 
 
-def continue_chat(session: str, settings: "Settings") -> None:
-    """Discuss the analysis of a session."""
-    from asap.chat import restore
-    from asap.experiments import ExperimentStore
-
-    conversation = restore(session, ExperimentStore())
-    _discuss(conversation, settings, conversation.id)
-
-
 def _discuss(
-    conversation: "Conversation", settings: "Settings", target: str, how: "RunCommand | None" = None,
-    said: Sequence[str] = (),
-) -> None:  # fmt: skip
+    conversation: "Conversation", settings: "Settings", target: str, how: "RunCommand | None", said: Sequence[str]
+) -> None:
     from asap.chat.chat import Chat
 
     interactive = sys.stdin.isatty()

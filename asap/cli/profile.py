@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, print_json, print_table, warn
-from asap.cli.shared.progress import progress
+from asap.cli.output import Form, Plain, print_json, print_table, warn
+from asap.cli.progress import progress
 
 if TYPE_CHECKING:
     from asap.profiles import Operation, Profile
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Read a profile: KPIs, operations, roofline.")
 
 Path = Annotated[str, typer.Argument(help="Log directory, run folder, *.xplane.pb file or GPU trace.")]
-Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
 Top = Annotated[int, typer.Option(min=1, help="Maximum number of operations to print.")]
 
 

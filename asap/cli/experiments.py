@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.options import Overrides, describes_run, experiments
-from asap.cli.shared.output import Plain, console, print_json, print_table, warn
+from asap.cli.options import Overrides, describes_run, experiments
+from asap.cli.output import Form, Plain, console, print_json, print_rows, print_table, warn
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Add, list, show and remove experiments.")
 
 Id = Annotated[str, typer.Argument(help="The experiment's ID.", autocompletion=experiments)]
-Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 
 
 @app.command()
@@ -60,14 +59,11 @@ def list_experiments(format: Form = Plain.TERMINAL) -> None:
     from asap.experiments import ExperimentStore
 
     listing = ExperimentStore().list()
-    if format is Plain.JSON:
-        print_json(list(listing.experiments))
-    else:
-        rows = (
-            (e.id, e.hardware.name or e.hardware.chip or "unknown", e.plan or "unknown", e.description or "")
-            for e in listing.experiments
-        )
-        print_table(("ID", "hardware", "plan", "description"), rows)
+    rows = (
+        (e.id, e.hardware.name or e.hardware.chip or "unknown", e.plan or "unknown", e.description or "")
+        for e in listing.experiments
+    )
+    print_rows(format, list(listing.experiments), ("ID", "hardware", "plan", "description"), rows)
     for warning in listing.warnings:
         warn(warning)
 

@@ -5,24 +5,21 @@ from typing import Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, console, print_json, print_table, warn
-from asap.cli.shared.progress import progress
+from asap.cli.output import Form, Plain, console, print_json, print_rows, print_table, warn
+from asap.cli.progress import progress
 
 app = typer.Typer(no_args_is_help=True, help="Show and set the settings of the agents.")
 
 
 @app.command()
-def show(format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
+def show(format: Form = Plain.TERMINAL) -> None:
     """Show each setting, its value and where it comes from."""
     from asap.agents.settings import Settings, origin_of, read_settings
 
     settings = read_settings()
-    if format is Plain.JSON:
-        print_json(settings)
-        return
     fields = Settings.model_fields.items()
     rows = ((name, getattr(settings, name), origin_of(name), field.description or "") for name, field in fields)
-    print_table(("setting", "value", "from", "meaning"), rows)
+    print_rows(format, settings, ("setting", "value", "from", "meaning"), rows)
 
 
 @app.command("set")
@@ -58,7 +55,7 @@ def doctor(
     repair: Annotated[
         bool, typer.Option("--repair", help="First mend the stores: rebuild them, or move what is damaged aside.")
     ] = False,
-    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
+    format: Form = Plain.TERMINAL,
 ) -> None:
     """Check that everything ASAP needs is there and works. Covers Python, packages, XProf, the TPU compiler,
     Chroma, keys, home, disk and each store. Exit code 4 on a problem."""

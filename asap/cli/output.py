@@ -3,7 +3,9 @@
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -11,7 +13,6 @@ if TYPE_CHECKING:
 
     from asap.plans import Plan
 
-ALLOW = "A lever on request: first_moment, second_moment, weight_precision, optimizer, global_batch. May be repeated."
 PIPE_WIDTH = 140
 
 
@@ -26,15 +27,10 @@ class Verbosity(StrEnum):
 _verbosity = Verbosity.NORMAL
 
 
-def verbosity_of(quiet: bool, verbose: bool) -> Verbosity:
-    """What two switches ask for; quiet wins."""
-    return Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL
-
-
-def set_verbosity(verbosity: Verbosity) -> None:
-    """For the rest of the process."""
+def set_verbosity(quiet: bool, verbose: bool) -> None:
+    """What two switches ask for, for the rest of the process; quiet wins."""
     global _verbosity
-    _verbosity = verbosity
+    _verbosity = Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL
 
 
 def verbosity() -> Verbosity:
@@ -95,6 +91,17 @@ def print_json(value: "BaseModel | Sequence[BaseModel] | object") -> None:
         return dump(mode="json", by_alias=True)
 
     print(json.dumps(value, indent=2, default=encode, ensure_ascii=False))
+
+
+Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
+
+
+def print_rows(form: Plain, document: object, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a document as JSON, or its rows as a table."""
+    if form is Plain.JSON:
+        print_json(document)
+    else:
+        print_table(columns, rows)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

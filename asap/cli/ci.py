@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.output import warn
-from asap.cli.shared.progress import progress
+from asap.cli.options import Prices
+from asap.cli.output import warn
+from asap.cli.progress import progress
 
 if TYPE_CHECKING:
     from asap.ci.report import CiReport
@@ -47,9 +48,7 @@ def check(
     policy: Annotated[
         Path | None, typer.Option(help="Policy file; by default asap.toml or pyproject.toml of the base commit.")
     ] = None,
-    prices: Annotated[
-        Path | None, typer.Option(help="TOML file with currency and [chips]: the price per chip-hour.")
-    ] = None,
+    prices: Prices = None,
     repository: Annotated[Path, typer.Option(help="Folder inside the repository.")] = Path(),
     format: Annotated[CiFormat, typer.Option(help="Output format.")] = CiFormat.MARKDOWN,
     output: Annotated[Path | None, typer.Option(help="Folder to write the report to, in all formats.")] = None,

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from asap.cli.shared.options import session_names
-from asap.cli.shared.output import Plain, print_json, print_table
-from asap.cli.shared.progress import progress
+from asap.cli.options import session_names
+from asap.cli.output import Form, Plain, print_json, print_rows
+from asap.cli.progress import progress
 
 app = typer.Typer(no_args_is_help=True, help="List, read, check, export and replay earlier sessions.")
 
@@ -27,16 +27,14 @@ Session = Annotated[
 
 
 @app.command("list")
-def list_sessions(format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
+def list_sessions(format: Form = Plain.TERMINAL) -> None:
     """List all sessions, the most recent last."""
     from asap.sharding_memory import readable_sessions, verify_session
 
     found = [(name, verify_session(name)) for name, _ in reversed(list(readable_sessions()))]
-    if format is Plain.JSON:
-        print_json([{"session": name, "records": verdict.records, "ok": verdict.ok} for name, verdict in found])
-        return
+    document = [{"session": name, "records": verdict.records, "ok": verdict.ok} for name, verdict in found]
     rows = ((name, verdict.records, "intact" if verdict.ok else verdict.reason) for name, verdict in found)
-    print_table(("session", "records", "state"), rows)
+    print_rows(format, document, ("session", "records", "state"), rows)
 
 
 @app.command()
@@ -48,7 +46,7 @@ def show(
         typer.Option(help="Only records of this kind: user_input, tool_call, model_response, … May be repeated."),
     ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="Only errors, refused calls and failed answers.")] = False,
-    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
+    format: Form = Plain.TERMINAL,
 ) -> None:
     """Show the records of a session, one per line, or in full as JSON."""
     from dataclasses import asdict
@@ -58,15 +56,13 @@ def show(
     from asap.sharding_memory.selection import selected
 
     records = selected(read_session(session), agent, kind or (), failed=failed)
-    if format is Plain.JSON:
-        print_json({"session": session, "records": [asdict(record) for record in records]})
-        return
+    document = {"session": session, "records": [asdict(record) for record in records]}
     rows = ((r.sequence, f"{r.time:%H:%M:%S.%f}"[:-3], r.kind.value, described(r, SUMMARY)) for r in records)
-    print_table(("#", "time (UTC)", "kind", "what"), rows)
+    print_rows(format, document, ("#", "time (UTC)", "kind", "what"), rows)
 
 
 @app.command()
-def verify(session: Session, format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
+def verify(session: Session, format: Form = Plain.TERMINAL) -> None:
     """Check that no record was altered, removed or truncated. Exit code 4 if one was."""
     from dataclasses import asdict
 
@@ -94,7 +90,7 @@ def export(
 
 
 @app.command()
-def replay(session: Session, format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
+def replay(session: Session, format: Form = Plain.TERMINAL) -> None:
     """Replay a session offline. The model's answers are as recorded, the tools run for real. Exit code 4 on
     divergence."""
     from dataclasses import asdict

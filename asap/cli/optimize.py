@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer.core import TyperGroup
 
-from asap.cli.shared.options import Overrides, describes_run, duration_s, experiments, session_names
-from asap.cli.shared.output import ALLOW, Plain, print_json, warn
-from asap.cli.shared.progress import progress
+from asap.cli import options as shared
+from asap.cli.output import Form, Plain, print_json, warn
+from asap.cli.progress import progress
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
@@ -33,19 +33,19 @@ app = typer.Typer(
     cls=_Group, no_args_is_help=True, help="Find the fastest configuration that runs, in few evaluations."
 )
 
-Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Spend without asking.")]
-SessionName = Annotated[str, typer.Argument(help="Name of a session.", autocompletion=session_names)]
+SessionName = Annotated[str, typer.Argument(help="Name of a session.", autocompletion=shared.session_names)]
 _STEPS = 20
 
 
 @app.command()
-@describes_run
+@shared.describes_run
 def run(
     experiment: Annotated[
-        str | None, typer.Argument(help="An experiment ID, a configuration or a profile.", autocompletion=experiments)
+        str | None,
+        typer.Argument(help="An experiment ID, a configuration or a profile.", autocompletion=shared.experiments),
     ] = None,
-    overrides: Overrides = None,
+    overrides: shared.Overrides = None,
     *,
     stated: "Statement",
     evaluate: Annotated[
@@ -80,21 +80,17 @@ def run(
         int, typer.Option(min=3, help="Steps to measure after the warm-up; then the run is stopped.")
     ] = _STEPS,
     time_limit: Annotated[str, typer.Option(help="Time limit of one run: 90s, 30m.")] = "1h",
-    train_step: Annotated[str | None, typer.Option(help="Compile your own step: package.module:function.")] = None,
-    maxtext: Annotated[bool, typer.Option("--maxtext", help="Compile MaxText's own step, as on record.")] = False,
-    python: Annotated[str, typer.Option(help="Python that has MaxText or your packages, to compile with.")] = "",
-    engine: Annotated[
-        str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
-    ] = "local",
+    train_step: shared.TrainStep = None,
+    maxtext: shared.MaxText = False,
+    python: shared.Python = "",
+    engine: shared.Engine = "local",
     idea: Annotated[
         list[str] | None,
         typer.Option(help="A change to try on the best plan: key=value, '--option value', xla_flag=…, VARIABLE=…."),
     ] = None,
-    allow: Annotated[list[str] | None, typer.Option(help=ALLOW)] = None,
-    steps_to_go: Annotated[int | None, typer.Option(min=1, help="Steps still to train: what is a try worth?")] = None,
-    prices: Annotated[
-        Path | None, typer.Option(help="TOML file with currency and [chips]: price per chip-hour.")
-    ] = None,
+    allow: shared.Allow = None,
+    steps_to_go: shared.StepsToGo = None,
+    prices: shared.Prices = None,
     llm: Annotated[
         str | None, typer.Option(help="Language model that proposes; default: the built-in proposer.")
     ] = None,
@@ -105,7 +101,7 @@ def run(
     """Search all configurations, and evaluate the best. Ends when no further evaluation is worth its cost."""
     from dataclasses import replace
 
-    from asap.cli.shared.options import read_preferences
+    from asap.cli.options import read_preferences
     from asap.core.errors import UsageError
     from asap.experiments import ExperimentStore
     from asap.experiments.create import amend, said_of
@@ -127,7 +123,7 @@ def run(
         asked = SpaceRequest(
             space=read_space(space), budget=Budget.parse(budget), command=command, wait_for=wait_for, cancel=cancel,
             steps_from=steps_from, config=str(template) if template else None, folder=str(Path.cwd()), steps=steps,
-            try_seconds=duration_s(time_limit), parallel=parallel,
+            try_seconds=shared.duration_s(time_limit), parallel=parallel,
         )  # fmt: skip
         asked.evaluator("check", lambda line: None)
         _ask(asked, None, yes)
@@ -165,7 +161,7 @@ def run(
         experiment=study.experiment, evaluate=evaluate, budget=Budget.parse(budget or ""), command=command,
         wait_for=wait_for, cancel=cancel, steps_from=steps_from, config=str(template) if template else None,
         train_step=train_step, maxtext=maxtext, python=python, engine=engine,
-        folder=str(Path.cwd()), steps=steps, try_seconds=duration_s(time_limit), parallel=parallel,
+        folder=str(Path.cwd()), steps=steps, try_seconds=shared.duration_s(time_limit), parallel=parallel,
         model=checked_model(llm),
         allowed=tuple(sorted(preferences.allowed)), steps_to_go=steps_to_go, prices=dict(preferences.prices),
         currency=preferences.currency, ideas=tuple(map(read_typed, idea or ())),
@@ -221,7 +217,7 @@ def record(session: SessionName) -> None:
 def _go(request: "Request | SpaceRequest", session: "Session", form: Plain) -> None:
     import sys
 
-    from asap.cli.shared.progress import LiveTable
+    from asap.cli.progress import LiveTable
     from asap.optimize.by_evaluation import optimize_by_evaluation
     from asap.optimize.by_space import SpaceRequest, optimize_space
 
@@ -289,7 +285,7 @@ def _print(found: "OptimizationReport", form: Plain) -> None:
     if form is Plain.JSON:
         print_json(found)
         return
-    from asap.cli.shared.output import console
+    from asap.cli.output import console
     from asap.optimize.table import print_report
 
     print_report(found, console())

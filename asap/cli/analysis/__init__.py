@@ -1,1 +1,0 @@
-"""From an experiment to its bottleneck and proposals: analyze, discuss, show, compare."""

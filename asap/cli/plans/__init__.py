@@ -1,1 +1,0 @@
-"""Plans and programs: predict, compile, check."""

@@ -1,1 +1,0 @@
-"""How well ASAP predicts and answers."""

@@ -1,1 +1,0 @@
-"""ASAP in other programs: pull requests, MCP."""

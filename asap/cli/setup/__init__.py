@@ -1,1 +1,0 @@
-"""Settings, and whether ASAP can work here."""

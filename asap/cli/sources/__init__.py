@@ -1,1 +1,0 @@
-"""What an analysis draws on: records, profiles, traces, precedents, notes."""
