@@ -87,7 +87,7 @@ def _todays(arguments: list[str]) -> list[str]:
 def _show_warning(message: object, category: type[Warning], *place: object) -> None:
     """Print our own warnings on one line; hide those of libraries."""
     if category.__module__.startswith("asap."):
-        from asap.cli.output import warn
+        from asap.cli.shared.output import warn
 
         warn(message)
 

@@ -7,29 +7,15 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from asap.cli import (
-    accuracy,
-    analyze,
-    chat,
-    ci,
-    experiments,
-    history,
-    knowledge,
-    llm,
-    mcp,
-    optimize,
-    output,
-    predict,
-    profile,
-    report,
-    resolve,
-    sessions,
-    setup,
-    trace,
-    verify,
-)
-from asap.cli import map as mapping
+from asap.cli.analysis import analyze, chat, report
 from asap.cli.examples import examples
+from asap.cli.plans import map as mapping
+from asap.cli.plans import optimize, predict, verify
+from asap.cli.scores import accuracy, llm
+from asap.cli.services import ci, mcp, sessions
+from asap.cli.setup import setup
+from asap.cli.shared import output
+from asap.cli.sources import experiments, history, knowledge, profile, resolve, trace
 
 UNDERSTAND, DECIDE, TRY, SHARE, SET_UP, MORE = (
     "Understand a run",

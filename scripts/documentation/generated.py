@@ -136,7 +136,7 @@ PAGE_WIDTH, PAGE_HEIGHT = 1200, 1720
 def draw_page(experiment: str, page: Path) -> None:
     """Write the page of an experiment, in the home that the environment names."""
     from asap.agents.workflow.analyze import analyze
-    from asap.cli.report import write_report
+    from asap.cli.analysis.report import write_report
     from asap.experiments import ExperimentStore
 
     write_report(analyze(experiment, store=ExperimentStore(), session="example").stored, page)

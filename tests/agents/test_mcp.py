@@ -12,7 +12,7 @@ import pytest
 from asap.agents.tools.mcp_server import build_server
 from asap.agents.tools.toolbox import Toolbox
 from asap.answers.inquiries import Inquiries
-from asap.cli.mcp import _analyze
+from asap.cli.services.mcp import _analyze
 from asap.experiments import ExperimentStore
 from asap.optimize.outcome import Suggestion
 from asap.optimize.request import Budget, Request

@@ -7,7 +7,7 @@ from ci_scratch import CONFIG
 from typer.testing import CliRunner
 
 from asap.ci.render.workflow import write_artifact
-from asap.cli.ci import app
+from asap.cli.services.ci import app
 from asap.core.errors import UsageError
 from asap.sharding_memory import Kind, read_session, sessions
 from tests.language_models.server import ModelServer, Reply, Say

@@ -6,7 +6,7 @@ from ci_github import FakeGitHub, serve
 from ci_scratch import CONFIG, TENSOR
 from typer.testing import CliRunner
 
-from asap.cli.ci import app
+from asap.cli.services.ci import app
 from asap.core.errors import UsageError
 
 pytestmark = pytest.mark.process

@@ -23,7 +23,7 @@ import sys
 sys.path.insert(0, {str(ROOT)!r})
 from asap.cli import main
 from asap.cli.app import app
-from asap.cli import ci
+from asap.cli.services import ci
 if "ci" not in {{group.name for group in app.registered_groups}}:
     app.add_typer(ci.app, name="ci")
 main()

@@ -38,7 +38,7 @@ def test_options_of_a_launcher_are_settings(typed, taken):
 
 
 def test_a_plan_is_completed_behind_what_is_typed():
-    from asap.cli.options import plan_terms
+    from asap.cli.shared.options import plan_terms
 
     assert list(plan_terms("data=8 mo")) == ["data=8 model="]
     assert "data=8 data=" not in list(plan_terms("data=8 "))

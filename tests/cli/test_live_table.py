@@ -3,8 +3,8 @@ import time
 
 import pytest
 
-from asap.cli import progress as shown
-from asap.cli.progress import LiveTable
+from asap.cli.shared import progress as shown
+from asap.cli.shared.progress import LiveTable
 from asap.core.progress import report
 from asap.core.units import Provenance
 from asap.optimize.outcome import Cost, Outcome, Try

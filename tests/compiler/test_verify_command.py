@@ -12,7 +12,7 @@ from asap.answers import test_queries
 from asap.answers.inquiries import Inquiries
 from asap.chat import restore
 from asap.chat.chat import Chat
-from asap.cli.verify import verify
+from asap.cli.plans.verify import verify
 from asap.core.errors import AsapError, ConfigError, InsufficientEvidenceError, NotFoundError, PlanError, UsageError
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Architecture, Workload

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from asap.cli.output import Form, Plain, console, print_json, print_rows, print_table, warn
-from asap.cli.progress import progress
+from asap.cli.shared.output import Form, Plain, console, print_json, print_rows, print_table, warn
+from asap.cli.shared.progress import progress
 
 app = typer.Typer(no_args_is_help=True, help="Show and set the settings of the agents.")
 

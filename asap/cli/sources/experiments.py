@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.options import Overrides, describes_run, experiments
-from asap.cli.output import Form, Plain, console, print_json, print_rows, print_table, warn
+from asap.cli.shared.options import Overrides, describes_run, experiments
+from asap.cli.shared.output import Form, Plain, console, print_json, print_rows, print_table, warn
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.options import Allow, describes_run, experiments, plan_terms
-from asap.cli.output import Form, Plain, console, print_json, warn, warn_about_data
-from asap.cli.progress import progress
+from asap.cli.shared.options import Allow, describes_run, experiments, plan_terms
+from asap.cli.shared.output import Form, Plain, console, print_json, warn, warn_about_data
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
@@ -39,7 +39,7 @@ def predict(
     format: Form = Plain.TERMINAL,
 ) -> None:
     """Predict step time and memory of plans, with intervals."""
-    from asap.cli.options import read_preferences
+    from asap.cli.shared.options import read_preferences
 
     with progress() as show:
         show("predicting")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.output import Form, Plain, print_rows
+from asap.cli.shared.output import Form, Plain, print_rows
 
 if TYPE_CHECKING:
     from asap.agents.llm.usage import Usage

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.options import describes_run, duration_s
-from asap.cli.output import Form, Plain, print_json, print_table, warn
-from asap.cli.progress import progress
+from asap.cli.shared.options import describes_run, duration_s
+from asap.cli.shared.output import Form, Plain, print_json, print_table, warn
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
@@ -126,7 +126,7 @@ def _catch(command: list[str], yes: bool, stated: "Statement", add: str | None, 
     if format is Plain.JSON:
         print_json(experiment)
     else:
-        from asap.cli.output import console
+        from asap.cli.shared.output import console
         from asap.reports.record import print_record
 
         print(f"caught: {plain(str(read), 4000)}\n")

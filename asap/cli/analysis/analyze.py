@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli import options as shared
-from asap.cli.output import Format, console, warn
-from asap.cli.progress import progress
-from asap.cli.report import write_report
+from asap.cli.analysis.report import write_report
+from asap.cli.shared import options as shared
+from asap.cli.shared.output import Format, console, warn
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
@@ -58,7 +58,7 @@ def analyze(
 ) -> None:
     """Name the bottleneck of a run, and propose three plans."""
     from asap.agents.settings import read_settings
-    from asap.cli.options import read_preferences
+    from asap.cli.shared.options import read_preferences
     from asap.compiler.programs.options import CompileOptions
     from asap.core.errors import ServiceError
     from asap.experiments import ExperimentStore

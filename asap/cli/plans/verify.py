@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from asap.cli import options as shared
-from asap.cli.output import Form, Plain, console, print_json, print_table, warn, warn_about_data
-from asap.cli.progress import progress
+from asap.cli.shared import options as shared
+from asap.cli.shared.output import Form, Plain, console, print_json, print_table, warn, warn_about_data
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.compiler.verification import Verification

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.options import Prices
-from asap.cli.output import warn
-from asap.cli.progress import progress
+from asap.cli.shared.options import Prices
+from asap.cli.shared.output import warn
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.ci.report import CiReport

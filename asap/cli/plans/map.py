@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.output import Form, Plain, Verbosity, console, print_json, print_table, verbosity, warn
+from asap.cli.shared.output import Form, Plain, Verbosity, console, print_json, print_table, verbosity, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -164,7 +164,7 @@ def optimize(
     form: Form = Plain.TERMINAL,
 ) -> None:
     """Find a faster program of a distributed algorithm. Each is run on virtual devices, then compiled."""
-    from asap.cli.optimize import agent_proposer, checked_model
+    from asap.cli.plans.optimize import agent_proposer, checked_model
     from asap.core.files import write_atomically
     from asap.core.units import format_percent, format_seconds
     from asap.hardware import resolve_hardware

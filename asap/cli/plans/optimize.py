@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer.core import TyperGroup
 
-from asap.cli import options as shared
-from asap.cli.output import Form, Plain, print_json, warn
-from asap.cli.progress import progress
+from asap.cli.shared import options as shared
+from asap.cli.shared.output import Form, Plain, print_json, warn
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
@@ -101,7 +101,7 @@ def run(
     """Search all configurations, and evaluate the best. Ends when no further evaluation is worth its cost."""
     from dataclasses import replace
 
-    from asap.cli.options import read_preferences
+    from asap.cli.shared.options import read_preferences
     from asap.core.errors import UsageError
     from asap.experiments import ExperimentStore
     from asap.experiments.create import amend, said_of
@@ -217,7 +217,7 @@ def record(session: SessionName) -> None:
 def _go(request: "Request | SpaceRequest", session: "Session", form: Plain) -> None:
     import sys
 
-    from asap.cli.progress import LiveTable
+    from asap.cli.shared.progress import LiveTable
     from asap.optimize.by_evaluation import optimize_by_evaluation
     from asap.optimize.by_space import SpaceRequest, optimize_space
 
@@ -285,7 +285,7 @@ def _print(found: "OptimizationReport", form: Plain) -> None:
     if form is Plain.JSON:
         print_json(found)
         return
-    from asap.cli.output import console
+    from asap.cli.shared.output import console
     from asap.optimize.table import print_report
 
     print_report(found, console())

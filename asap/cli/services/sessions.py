@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from asap.cli.options import session_names
-from asap.cli.output import Form, Plain, print_json, print_rows
-from asap.cli.progress import progress
+from asap.cli.shared.options import session_names
+from asap.cli.shared.output import Form, Plain, print_json, print_rows
+from asap.cli.shared.progress import progress
 
 app = typer.Typer(no_args_is_help=True, help="List, read, check, export and replay earlier sessions.")
 

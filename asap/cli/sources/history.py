@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.output import Form, Plain, print_json, print_rows
-from asap.cli.progress import progress
+from asap.cli.shared.output import Form, Plain, print_json, print_rows
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.history import HistoryRecord

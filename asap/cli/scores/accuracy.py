@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.options import experiments
-from asap.cli.output import Form, Plain, print_json, print_table, warn
-from asap.cli.progress import progress
+from asap.cli.shared.options import experiments
+from asap.cli.shared.output import Form, Plain, print_json, print_table, warn
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.calibration.own_runs import Reading

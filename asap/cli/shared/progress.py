@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from asap.cli.output import Verbosity, verbosity
+from asap.cli.shared.output import Verbosity, verbosity
 from asap.core.progress import listening
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class LiveTable:
         from rich.console import Console
         from rich.live import Live
 
-        from asap.cli.output import Verbosity, verbosity
+        from asap.cli.shared.output import Verbosity, verbosity
 
         self._console = Console(file=stream, highlight=False, emoji=False, markup=False)
         self._quiet = verbosity() is Verbosity.QUIET

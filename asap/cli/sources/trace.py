@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.output import Form, Plain, print_json, print_table, warn
-from asap.cli.progress import progress
+from asap.cli.shared.output import Form, Plain, print_json, print_table, warn
+from asap.cli.shared.progress import progress
 from asap.traces.what_if.change import GRAMMAR, SETTINGS
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.options import Overrides, describes_run, experiments
-from asap.cli.output import Form, Plain, console, print_json
-from asap.cli.progress import progress
+from asap.cli.shared.options import Overrides, describes_run, experiments
+from asap.cli.shared.output import Form, Plain, console, print_json
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement

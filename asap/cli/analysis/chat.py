@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from asap.cli.options import Overrides, describes_run, experiments, say_usage
-from asap.cli.output import warn
-from asap.cli.progress import progress
+from asap.cli.shared.options import Overrides, describes_run, experiments, say_usage
+from asap.cli.shared.output import warn
+from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from io import BufferedReader

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from asap.cli.output import Verbosity, verbosity, warn
+from asap.cli.shared.output import Verbosity, verbosity, warn
 from asap.core.numbers import LARGEST_COUNT
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""From an experiment to its bottleneck and proposals: analyze, discuss, show, compare."""

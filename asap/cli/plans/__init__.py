@@ -1,0 +1,1 @@
+"""Plans and programs: predict, compile, check."""

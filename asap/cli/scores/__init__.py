@@ -1,0 +1,1 @@
+"""How well ASAP predicts and answers."""

@@ -1,0 +1,1 @@
+"""ASAP in other programs: pull requests, MCP."""

@@ -1,0 +1,1 @@
+"""Settings, and whether ASAP can work here."""

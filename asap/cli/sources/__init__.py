@@ -1,0 +1,1 @@
+"""What an analysis draws on: records, profiles, traces, precedents, notes."""
