@@ -7,7 +7,7 @@ from asap.chat.language import SESSION, Command, nearest, parse
 from asap.chat.restore import REPLY, restore
 from asap.chat.router import OFFERED, USUAL, route
 from asap.chat.session import ChatSession, Show
-from asap.chat.session_commands import run_session_command, verify_or_ask
+from asap.chat.session_commands import SESSION_COMMANDS, verify_or_ask
 from asap.chat.slots import LONGEST
 from asap.chat.verbs import USAGE, unknown
 from asap.chat.written import written
@@ -16,7 +16,6 @@ from asap.core.text import plain
 from asap.evidence.fact import EVIDENCE, RETRACTION
 from asap.sharding_memory import INTERRUPTED, Kind
 
-ENGINE = "engine"
 MORE = "A language model would understand more: asap chat EXPERIMENT --llm NAME. ? lists the commands."
 NOTHING = "nothing understood"
 GREETING = "Ask what you like about the run; ? lists the commands."
@@ -98,7 +97,7 @@ class Chat(ChatSession):
     def _run(self, command: Command, understood: str | None) -> Reply:
         """A command, on record like the call of any tool, with what it put on record."""
         if command.name in SESSION:
-            done = self._with_ranking(run_session_command(self, command))
+            done = self._with_ranking(SESSION_COMMANDS[command.name](self, command))
             self._record(done)
             return done
         call = {"agent": "chat", "tool": command.name}

@@ -81,7 +81,9 @@ def examples() -> tuple[tuple[str, str], ...]:
         if line.startswith("# "):
             label = line.removeprefix("# ")
         elif line:
-            found.append((label, re.sub(r"\b(PLAN|RANK|NUM|HW|OP|SETTING)\b", lambda m: f"z{m.group().lower()}", line)))
+            found.append(
+                (label, re.sub(r"\b(PLAN|RANK|NUM|HW|OP|SETTING|AXIS|CHIP)\b", lambda m: f"z{m.group().lower()}", line))
+            )
     return tuple(found)
 
 

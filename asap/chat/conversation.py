@@ -8,7 +8,6 @@ from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
 from asap.evidence.fact import StatedFact
 from asap.experiments import ExperimentStore
 from asap.plans import Plan
-from asap.proposals.selection.candidate import Candidate
 from asap.study.study import Study
 
 
@@ -45,11 +44,6 @@ class Conversation:
         return self.inquiry.study
 
     @property
-    def analysed_study(self) -> Study:
-        """The run as it was analysed."""
-        return self.inquiry.analysed
-
-    @property
     def store(self) -> ExperimentStore:
         """Where experiments are kept."""
         return self.inquiry.store
@@ -58,11 +52,6 @@ class Conversation:
     def evidence(self) -> tuple[StatedFact, ...]:
         """The facts on record, the oldest first."""
         return self.inquiry.facts
-
-    @property
-    def proposals(self) -> tuple[Candidate, ...]:
-        """The proposals, best first."""
-        return self.inquiry.proposals
 
     @property
     def order(self) -> tuple[Plan, ...]:

@@ -155,15 +155,10 @@ def _token(tokens: Mapping[str, str], kind: str, name: str, read: Any) -> dict[s
 
 def _plan(tree: Any) -> str:
     words = [
-        _change(child) if _is(child, "change") else SPOKEN.get(str(child).lower(), str(child))
+        "=".join(_pair(child)) if _is(child, "change") else SPOKEN.get(str(child).lower(), str(child))
         for child in tree.children
     ]
     return " ".join(words)
-
-
-def _change(tree: Any) -> str:
-    key, value = _pair(tree)
-    return f"{key}={value}"
 
 
 def _pair(tree: Any) -> tuple[str, str]:

@@ -37,7 +37,7 @@ def machines(text: str) -> tuple[str | None, list[Span]]:
 def _mask(found: re.Match[str]) -> str:
     """A size, or chips that are counted as such, stand for what is asked; a chip alone may be anything."""
     counted = re.match(r"\s*(?:chips|gpus|devices)\b", found.string[found.end() :], re.IGNORECASE)
-    return "zhw" if found["size"] or counted else found.group()
+    return "zhw" if found["size"] or counted else "zchip"
 
 
 def _number(said: str | None) -> int:

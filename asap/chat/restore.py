@@ -66,11 +66,7 @@ def restore(session: str, store: ExperimentStore) -> Conversation:
         NotFoundError: there is no such session, or no analysis in it.
         BadInputError: what it holds cannot be read.
     """
-    return restore_from(read_session(session), session, store)
-
-
-def restore_from(records: Sequence[Record], session: str, store: ExperimentStore) -> Conversation:
-    """The conversation in records; raises like :func:`restore`."""
+    records = read_session(session)
     index = analysis_index(records)
     if index is None:
         interrupted = opened_experiment(records) is not None

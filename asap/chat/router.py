@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from asap.answers.inquiry import Inquiry
 from asap.answers.library_queries import named_families, terms
@@ -13,6 +13,7 @@ from asap.chat.numbers import seconds
 from asap.chat.slots import UNITS, Slots, read_slots
 from asap.core.numbers import as_setting
 from asap.hardware.instances import chips_per_node
+from asap.stacks.launchers import Stack, stack_of
 
 SURE = 0.25
 """Score from which the first query is answered at once: on phrasings that nothing was tuned on it is then right in 87
@@ -23,6 +24,7 @@ OFFERED = 3
 _FITS = 0.25
 """What it adds to the score of a query that the words name all arguments of."""
 _SUPPOSED = ("global_batch", "sequence_length", "chips", "slices")
+_LAUNCHERS = {*get_args(Stack)} - {"settings", "fsdp"}
 _COUNTED = (*_SUPPOSED, "microbatches", "micro_batch")
 USUAL = ("bottleneck", "candidates", "memory")
 """Offered where words are like none of the examples."""
@@ -66,19 +68,15 @@ def route(text: str, inquiry: Inquiry) -> Route:
 def _named(slots: Slots) -> list[str]:
     """Queries whose arguments the words name."""
     found = []
-    countable = (*_SUPPOSED, "microbatches", "nodes")
-    supposed = [name for name in countable if name in slots.counts or name in slots.factors]
-    if any(len(slots.counts.get(name, ())) > 2 for name in (*_SUPPOSED, "microbatches")):
+    several = max(len(slots.counts.get(name, ())) for name in (*_SUPPOSED, "microbatches"))
+    if several > 1:
         found.append("sweep")
-    elif (
-        supposed
-        or "zhw" in slots.masked
-        or slots.network
-        or slots.precision
-        or slots.optimizer
-        or slots.remat
-        or slots.switched
-        or slots.setting
+    supposed = any(name in slots.counts or name in slots.factors for name in (*_SUPPOSED, "microbatches", "nodes"))
+    changed = (slots.network, slots.precision, slots.optimizer, slots.remat, slots.switched, slots.setting)
+    if (
+        several < 3
+        and (supposed or "zhw" in slots.masked or any(changed))
+        and not any(unit in slots.counts for unit in UNITS)
     ):
         found.append("what_if")
     if "time" in slots.factors:
@@ -100,11 +98,19 @@ Filler = Callable[[Slots, str, Inquiry], Command | None]
 
 
 def _of_plan(name: str, default: str | None = None) -> Filler:
-    def fill(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+    def fill(slots: Slots, text: str, inquiry: Inquiry) -> Command:
         plan = next(iter(slots.plans), default if inquiry.order or default is None else "now")
         return Command(name, {"plan": plan} if plan else {})
 
     return fill
+
+
+def _line(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+    """In the words of the run's own launcher, or of another that is named."""
+    own = stack_of(inquiry.study.experiment.workload.framework)
+    named = [word for word in slots.masked.lower().split() if word in _LAUNCHERS and word != own]
+    of_plan = _of_plan("line", "1")(slots, text, inquiry)
+    return Command("line", {**of_plan.arguments, "stack": named[-1]}) if named and of_plan else of_plan
 
 
 def _explain(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
@@ -115,12 +121,10 @@ def _explain(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
 
 def _supposed(name: str, default: str | None = None) -> Filler:
     """Of a plan, or of the run with the settings or on the hardware that the words suppose."""
-
-    def fill(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
-        supposed = _what_if(slots, text, inquiry) if slots.supposed or slots.hardware else None
-        return supposed or _of_plan(name, default)(slots, text, inquiry)
-
-    return fill
+    return lambda slots, text, inquiry: (
+        (_what_if(slots, text, inquiry) if slots.supposed or slots.hardware else None)
+        or _of_plan(name, default)(slots, text, inquiry)
+    )
 
 
 def _compare(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
@@ -157,14 +161,8 @@ def _what_if(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
 
 
 def _value(name: str, slots: Slots, inquiry: Inquiry) -> int | None:
-    """A count, or what runs now times a factor."""
-    if slots.counts.get(name):
-        return round(slots.counts[name][-1])
-    study = inquiry.study
-    if name == "chips" and slots.counts.get("nodes"):
-        node = chips_per_node(study.slice.chip) if study.slice else None
-        return round(slots.counts["nodes"][-1] * node) if node else None
-    work = study.experiment.workload
+    """A count, what runs now and so many more, or what runs now times a factor."""
+    study, work = inquiry.study, inquiry.study.experiment.workload
     now = {
         "global_batch": work.global_batch,
         "sequence_length": work.sequence_length,
@@ -172,6 +170,11 @@ def _value(name: str, slots: Slots, inquiry: Inquiry) -> int | None:
         "slices": study.slice.slices if study.slice else None,
         "microbatches": study.plan.microbatches if study.plan else None,
     }[name]
+    counted = "nodes" if name == "chips" and slots.counts.get("nodes") else name
+    if slots.counts.get(counted):
+        each = chips_per_node(study.slice.chip) if counted == "nodes" and study.slice else 1
+        base = (now or 0) if counted in slots.more else 0
+        return round(base + slots.counts[counted][-1] * each) if each else None
     factor = slots.factors.get(name, slots.factors.get("nodes") if name == "chips" else None)
     return round(now * factor) if factor and now else None
 
@@ -271,7 +274,7 @@ _FILLERS: dict[str, Filler] = {
     "explain": _explain,
     "predict": _supposed("predict", "1"),
     "memory": _supposed("memory"),
-    "line": _of_plan("line", "1"),
+    "line": _line,
     "verify": _of_plan("verify", "1"),
     "worth": _worth,
     "compare": _compare,
@@ -285,7 +288,6 @@ _FILLERS: dict[str, Filler] = {
     "ideas": lambda slots, text, inquiry: (
         Command("ideas", {"words": ", ".join(named)}) if (named := named_families(text)) else None
     ),
-    "precedents": lambda slots, text, inquiry: Command("precedents"),
     "record": _record,
     "retract": lambda slots, text, inquiry: Command("facts"),
     "opinion": _opinion,

@@ -14,15 +14,6 @@ from asap.evidence.fact import EVIDENCE
 from asap.sharding_memory import Kind, export_session, read_session, readable
 
 
-def run_session_command(chat: ChatSession, command: Command) -> Reply:
-    """Run one.
-
-    Raises:
-        AsapError: what is asked for does not exist, or cannot be done.
-    """
-    return _HANDLERS[command.name](chat, command)
-
-
 def _help(chat: ChatSession, command: Command) -> Reply:
     verb = str(command.arguments.get("verb", ""))
     if not verb:
@@ -90,7 +81,7 @@ def verify_or_ask(chat: ChatSession, command: Command) -> Reply:
     return answer(chat.conversation, command)
 
 
-_HANDLERS: dict[str, Callable[[ChatSession, Command], Reply]] = {
+SESSION_COMMANDS: dict[str, Callable[[ChatSession, Command], Reply]] = {
     "help": _help,
     "history": _history,
     "export": _export,
@@ -98,3 +89,4 @@ _HANDLERS: dict[str, Callable[[ChatSession, Command], Reply]] = {
     "model": _model,
     "try": _try,
 }
+"""Each runs one; raises an AsapError where what is asked for does not exist, or cannot be done."""

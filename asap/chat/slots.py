@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Literal
 
 from asap.answers.plan_names import ZERO
-from asap.chat.machines import machines
-from asap.chat.numbers import COUNTS, number
+from asap.chat.classifier import examples
+from asap.chat.machines import Span, machines
+from asap.chat.numbers import COUNTS, NOUNS, Noun, number
 from asap.knowledge.index.terms import stems
 from asap.levers.table import TRIALS
 from asap.plans.axes import WORDS, Axis
@@ -20,34 +20,14 @@ from asap.plans.prose import plan_spans
 
 LONGEST = 600
 """Characters of a line in free words."""
-Noun = Literal[
-    "global_batch", "sequence_length", "chips", "slices", "microbatches", "steps", "price", "s", "ms", "%", "GiB",
-    "tokens/s", "TFLOP/s", "remat", "nodes", "micro_batch", "time",
-]  # fmt: skip
-_NOUNS: dict[str, Noun] = {
-    **{f"micro{joint}batch{size}": "micro_batch" for joint in ("", " ", "-", "_") for size in ("", " size", "_size")},
-    "batch": "global_batch", "batches": "global_batch", "batchsize": "global_batch", "gbs": "global_batch",
-    "sequences": "global_batch", "samples": "global_batch", "seq": "sequence_length", "sequence": "sequence_length",
-    "context": "sequence_length", "seqlen": "sequence_length", "ctx": "sequence_length", "tokens": "sequence_length",
-    "chip": "chips", "chips": "chips", "gpu": "chips", "gpus": "chips", "tpus": "chips", "devices": "chips",
-    "accelerators": "chips", "nodes": "nodes", "node": "nodes",
-    "hosts": "nodes", "machines": "nodes", "slices": "slices", "slice": "slices", "microbatches": "microbatches",
-    "microbatch": "microbatches", "accumulation": "microbatches", "steps": "steps", "usd": "price",
-    "dollars": "price", "dollar": "price", "s": "s", "sec": "s", "seconds": "s", "ms": "ms", "%": "%",
-    "percent": "%", "mfu": "%", "remat": "remat", "rematerialisation": "remat", "rematerialization": "remat",
-    "recomputation": "remat", "gib": "GiB", "gb": "GiB", "tokens/s": "tokens/s", "tok/s": "tokens/s",
-    **{f"{rate}{each}": "TFLOP/s" for rate in ("tflop/s", "tflops", "tflops/s") for each in ("", "/gpu", "/chip")},
-}  # fmt: skip
 UNITS = ("s", "ms", "%", "TFLOP/s", "GiB", "tokens/s")
-_FACTORS = {
-    "double": 2.0, "doubles": 2.0, "doubled": 2.0, "doubling": 2.0, "twice": 2.0, "triple": 3.0, "triples": 3.0,
-    "tripled": 3.0, "quadruple": 4.0, "quadrupled": 4.0, "half": 0.5, "halve": 0.5, "halves": 0.5, "halved": 0.5,
-    "halving": 0.5,
-}  # fmt: skip
+_FACTORS = {"doubl": 2.0, "twice": 2.0, "tripl": 3.0, "quadrupl": 4.0, "half": 0.5, "halv": 0.5}
 _TIMES, _SPEEDS = {"time", "duration"}, {"fast", "faster", "speed", "throughput"}
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "1st": 1, "2nd": 2, "3rd": 3}
 _RANKED = {"proposal", "proposals", "option", "options", "suggestion", "suggestions", "plan", "plans", "number",
-           "candidate", "candidates", "no", "nr", "#", "config", "configuration"}  # fmt: skip
+           "candidate", "candidates", "no", "nr", "#", "config", "configuration", "vorschlag", "proposition",
+           "propositions", "propuesta"}  # fmt: skip
+_DIGITS = ("1", "2", "3")
 _NOW = {"now", "today", "current", "currently", "baseline", "present", "incumbent"}
 _PRECISIONS = {"fp8", "int8", "bf16", "fp32", "fp16"}
 _OPTIMIZERS = {"adamw", "adam", "adafactor", "sgd", "lion", "muon"}
@@ -85,8 +65,10 @@ _AXIS = re.compile(r"\b(?:(data|context|model|tensor|expert|pipeline)[- ]paralle
 """An axis that is named without a degree; sequence parallelism is a setting."""
 _ANOTHER = re.compile(r"\s*(?:,|/|or|and|vs\.?|to)\s*(?P<stage>[0-3])\b", re.I)
 """A second stage of ZeRO behind a first: ``ZeRO 2 or 3``."""
-_ENDS = {*_NOUNS, "the", "a", "of", "and", "or", "while", "with", "for", "on", "in", "to", "at", "is"}
+_ENDS = {*NOUNS, "the", "a", "of", "and", "or", "while", "with", "for", "on", "in", "to", "at", "is"}
 """Words at which a number has found its noun, or has none behind it."""
+_MORE = {"more", "extra", "additional", "another", "further", "add", "adding"}
+"""Beside a count: so many on top of what runs now."""
 _EACH = {"per", "each", "every"}
 """``8 per GPU`` counts no GPUs."""
 _AHEAD, _BACK, _LIST = 3, 4, 12
@@ -107,6 +89,7 @@ class Slots:
         plans: plans, ranks and ``now``, in their order.
         counts: numbers by what they count, in their order.
         factors: what is multiplied, and by how much. ``nouns``: everything countable that is named.
+        more: what is counted beside what runs now.
         hardware: a chip, with a size where one is said.
         network: the rate of a node or of a chip, as ``--network`` takes it.
         precision, optimizer: named last.
@@ -121,6 +104,7 @@ class Slots:
     plans: tuple[str, ...]
     counts: Mapping[str, tuple[float, ...]]
     factors: Mapping[str, float]
+    more: frozenset[str]
     nouns: tuple[str, ...]
     hardware: str | None
     network: str | None
@@ -164,41 +148,48 @@ def read_slots(text: str) -> Slots:
     rates, replaced = list(_NETWORK.finditer(text)), list(_INSTEAD.finditer(text))
     spans += [(*found.span(), "", "network") for found in rates]
     tokens = [
-        _Token(match.group(), match.start(), match.end())
-        for match in _TOKEN.finditer(text)
-        if not any(start < match.end() and match.start() < end for start, end, _, _ in spans)
+        _Token(match.group(), match.start(), match.end()) for match in _TOKEN.finditer(text) if _apart(match, spans)
     ]
     counts: dict[str, tuple[float, ...]] = {}
+    more: set[str] = set()
     for noun, value, token in _quantities(tokens):
+        at = tokens.index(token)
+        more |= {noun for one in tokens[max(at - 1, 0) : at + 3] if one.word in _MORE}
         counts[noun] = (*counts.get(noun, ()), value)
         spans.append((token.start, token.end, "", "znum"))
-    spans += [(start, end, rank, "zrank") for start, end, rank in _ranks(tokens, [span[:2] for span in spans])]
+    spans += list(_ranks(tokens, {start for start, *_ in spans}))
     spans += [(token.start, token.end, "now", token.word) for token in tokens if token.word in _NOW]
     words = [token.word for token in tokens]
     chosen = [token.word for token in tokens if not any(token.start in range(*found.span()) for found in replaced)]
     hardware, spans_of_hardware = machines(text)
     operations = tuple(token.text for token in tokens if re.fullmatch(r"[a-z][\w-]*\.\d+", token.word))
-    named = _setting(text)
+    named = _words_of_settings().search(text)
     spans += [(*named.span(), "", "zsetting")] if named else []
+    spans += [(*one.span(), "", "zaxis") for one in _AXIS.finditer(text) if _apart(one, spans)]
     spans += spans_of_hardware + [(token.start, token.end, "", "zop") for token in tokens if token.text in operations]
     spans.sort()
     return Slots(
         plans=tuple(dict.fromkeys(plan for _, _, plan, _ in spans if plan)),
         counts=counts,
         factors=dict(_factors(words)),
-        nouns=tuple(dict.fromkeys(_NOUNS[word] for word in words if word in _NOUNS)),
+        more=frozenset(more),
+        nouns=tuple(dict.fromkeys(NOUNS[word] for word in words if word in NOUNS)),
         hardware=hardware,
-        network=_rate(rates[-1]) if rates else None,
+        network=next((f"{''.join(a[1].split())}{a[2] or 'b'}/{(a[3] or 'node').lower()}" for a in rates[::-1]), None),
         precision=next((word for word in reversed(chosen) if word in _PRECISIONS), None),
         optimizer=next((word for word in reversed(chosen) if word in _OPTIMIZERS), None),
         remat=_policy(chosen),
         switched=tuple(dict.fromkeys(_switched(words))),
         supposed=tuple(dict.fromkeys(_switched(words, named=True))),
-        setting=_SETTINGS[_letters(named.group())] if named else None,
+        setting=_SETTINGS[re.sub(r"[\W_]+", "", named.group().lower())] if named else None,
         axis=WORDS[(axis[1] or axis[2]).lower()] if (axis := _AXIS.search(text)) else None,
         operations=operations,
         masked=_masked(text, spans),
     )
+
+
+def _apart(found: re.Match[str], spans: list[Span]) -> bool:
+    return not any(start < found.end() and found.start() < end for start, end, _, _ in spans)
 
 
 def _quantities(tokens: list[_Token]) -> Iterator[tuple[Noun, float, _Token]]:
@@ -213,21 +204,20 @@ def _quantities(tokens: list[_Token]) -> Iterator[tuple[Noun, float, _Token]]:
         ahead = next(
             (one for one in tokens[at + 1 : at + 1 + _AHEAD] if one.word in _ENDS or one.value is not None), None
         )
-        noun: Noun | None = _NOUNS.get(ahead.word) if ahead is not None else None
+        noun: Noun | None = NOUNS.get(ahead.word) if ahead is not None else None
         behind = pairwise(tokens[at + 1 : at + 1 + _BACK])
-        each = any(one.word in _EACH and _NOUNS.get(other.word) == "chips" for one, other in behind)
+        each = any(one.word in _EACH and NOUNS.get(other.word) == "chips" for one, other in behind)
         noun = None if each and noun == "chips" else noun
         if noun is None and token.word not in COUNTS:
             before = tokens[max(at - _BACK, 0) : at]
             if any(one.value is not None for one in before):
                 before = tokens[max(at - _LIST, 0) : at]
-            noun = next((_NOUNS[one.word] for one in reversed(before) if one.word in _NOUNS), None)
-            ranked = at and tokens[at - 1].word in _RANKED
-            noun = None if ranked else noun
+            noun = next((NOUNS[one.word] for one in reversed(before) if one.word in NOUNS), None)
+            noun = None if at and tokens[at - 1].word in _RANKED else noun or _of_list(tokens[at + 1 : at + _LIST])
         if noun == "global_batch" and value >= _LONG and ahead is not None and ahead.word == "sequences":
             noun = "sequence_length"
         if noun == "global_batch" and (
-            each or any(_NOUNS.get(one.word) == "micro_batch" for one in tokens[max(at - _BACK, 0) : at])
+            each or any(NOUNS.get(one.word) == "micro_batch" for one in tokens[max(at - _BACK, 0) : at])
         ):
             noun = "micro_batch"
         noun = None if noun == "sequence_length" and value < _SHORTEST else noun  # a degree of context parallelism
@@ -238,10 +228,17 @@ def _quantities(tokens: list[_Token]) -> Iterator[tuple[Noun, float, _Token]]:
             yield noun, value, token
 
 
-def _ranks(tokens: list[_Token], taken: list[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
+def _of_list(behind: list[_Token]) -> Noun | None:
+    """The noun behind a list of numbers: ``64, 128 and 256 chips``."""
+    last = next((one for one in behind if one.value is None and one.word not in {"and", "or"}), None)
+    return NOUNS.get(last.word) if last and last is not behind[0] else None
+
+
+def _ranks(tokens: list[_Token], taken: set[int]) -> Iterator[Span]:
     """Places of ranks, with the nouns beside them."""
+    found: set[int] = set()
     for at, token in enumerate(tokens):
-        if (token.start, token.end) in taken:
+        if token.start in taken:
             continue
         before = tokens[at - 1] if at else None
         behind = tokens[at + 1] if at + 1 < len(tokens) else None
@@ -250,37 +247,56 @@ def _ranks(tokens: list[_Token], taken: list[tuple[int, int]]) -> Iterator[tuple
         if token.word in _ORDINALS:
             ends = behind is not None and behind.word in {*_RANKED, "one"}
             led = before is not None and before.word in {"the", "and", "or", "vs", "than", "my", "your"}
-            if ends or (led and (behind is None or behind.word not in {*_NOUNS, "thing", "step"})):
-                yield start, behind.end if behind is not None and ends else token.end, str(_ORDINALS[token.word])
+            if ends or (led and (behind is None or behind.word not in {*NOUNS, "thing", "step"})):
+                yield (
+                    start,
+                    behind.end if behind is not None and ends else token.end,
+                    str(_ORDINALS[token.word]),
+                    "zrank",
+                )
         elif token.word in COUNTS and named:
-            yield start, token.end, str(COUNTS[token.word])
-        elif token.text in ("1", "2", "3") or (named and token.text.isdigit()):
-            yield start, token.end, token.text
+            yield start, token.end, str(COUNTS[token.word]), "zrank"
+        elif token.text.isdigit() and (named or _may_be_rank(tokens, at, found)):
+            found.add(at)
+            yield start, token.end, token.text, "zrank"
 
 
-def _rate(found: re.Match[str]) -> str:
-    return f"{''.join(found[1].split())}{found[2] or 'b'}/{(found[3] or 'node').lower()}"
+def _may_be_rank(tokens: list[_Token], at: int, ranks: set[int]) -> bool:
+    """Whether a digit stands where ranks do; behind another word it is of a name: ``flash attention 2 or 3``."""
+    if tokens[at].text not in _DIGITS or any(
+        one.word in _RANKED and one.word[-1] == "s" for one in tokens[at + 1 : at + 2]
+    ):
+        return False
+    near = next((one for one in (at - 1, at - 2) if one >= 0 and tokens[one].text in _DIGITS), None)
+    return near in ranks if near is not None else not at or not _leads().isdisjoint(stems(tokens[at - 1].word))
+
+
+@cache
+def _leads() -> frozenset[str]:
+    """Words before a rank in the examples of the classifier."""
+    return frozenset(
+        stems(" ".join(word for _, text in examples() for word in re.findall(r"([\w'/-]+),? zrank", text)))
+    )
 
 
 def _factors(words: list[str]) -> Iterator[tuple[Noun, float]]:
     """Multiples of what is counted, and of the time: ``half the time``, ``twice as fast``."""
     for at, word in enumerate(words):
-        if word not in _FACTORS:
+        factor = next((times for start, times in _FACTORS.items() if word.startswith(start)), None)
+        if factor is None:
             continue
         ahead = {*words[at + 1 : at + 4]}
-        if ahead & _TIMES:
-            yield "time", _FACTORS[word]
-        elif ahead & _SPEEDS:
-            yield "time", 1 / _FACTORS[word]
+        if ahead & (_TIMES | _SPEEDS):
+            yield "time", factor if ahead & _TIMES else 1 / factor
         else:
             near = [*words[at + 1 : at + 6], *reversed(words[max(at - _BACK, 0) : at])]
-            noun = next((_NOUNS[one] for one in near if one in _NOUNS), None)
+            noun = next((NOUNS[one] for one in near if one in NOUNS), None)
             if noun in ("global_batch", "sequence_length", "chips", "nodes", "slices", "microbatches"):
-                yield noun, _FACTORS[word]
+                yield noun, factor
 
 
 def _policy(words: list[str]) -> str | None:
-    places = [at for at, word in enumerate(words) if _NOUNS.get(word) == "remat"]
+    places = [at for at, word in enumerate(words) if NOUNS.get(word) == "remat"]
     return next((word for at in places for word in words[max(at - 2, 0) : at + 4] if word in _POLICIES), None)
 
 
@@ -303,15 +319,7 @@ def _words_of_settings() -> re.Pattern[str]:
     return re.compile(rf"(?<![\w=])(?:{words})(?![\w=])", re.I)
 
 
-def _setting(text: str) -> re.Match[str] | None:
-    return _words_of_settings().search(text)
-
-
-def _letters(words: str) -> str:
-    return re.sub(r"[\W_]+", "", words.lower())
-
-
-def _masked(text: str, spans: list[tuple[int, int, str, str]]) -> str:
+def _masked(text: str, spans: list[Span]) -> str:
     for start, end, _, mask in sorted(spans, reverse=True):
         text = f"{text[:start]} {mask} {text[end:]}"
     return text

@@ -66,7 +66,7 @@ USAGE: dict[str, tuple[str, str]] = {
     "quit": ("quit, exit, or Ctrl-D", ""),
 }
 """Each verb with its form and the query that it asks; a command of the session asks none."""
-_SESSION = {
+_ABOUT = {
     "help": "The verbs, or one of them.",
     "history": "What was said in this session, and what was put on record.",
     "export": "The session as Markdown.",
@@ -74,8 +74,6 @@ _SESSION = {
     "model": "The language model, or change it.",
     "try": "Run a plan once with your command (`asap chat --command`); without one, have the compiler compile it.",
     "quit": "End the chat.",
-}
-_FACTS = {
     "ran": "Put on record what a plan measured.",
     "oom": "Put on record that a plan ran out of memory.",
     "failed": "Put on record that a plan failed for a reason of its own.",
@@ -93,7 +91,7 @@ PLANS = (
 def about(verb: str) -> str:
     """What a verb does, in a sentence or two."""
     query = USAGE[verb][1]
-    return _SESSION.get(verb) or _FACTS.get(verb) or " ".join((QUERIES[query].__doc__ or "").split())
+    return _ABOUT.get(verb) or " ".join((QUERIES[query].__doc__ or "").split())
 
 
 def verbs() -> str:

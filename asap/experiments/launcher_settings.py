@@ -9,13 +9,15 @@ from typing import Any
 from asap.core.errors import AsapError, InsufficientEvidenceError, UsageError
 from asap.core.text import plain
 from asap.experiments.accelerate.arguments import ARGUMENTS, is_setting
-from asap.experiments.accelerate.program import DEEPSPEED, Program, read_program
+from asap.experiments.accelerate.program import Program, read_program
 from asap.experiments.accelerate.trainer_file import in_words_of_trainer
 from asap.experiments.configuration import CONFIGURATIONS, read_settings
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
 from asap.experiments.tables.reader import read_table
-from asap.stacks.registry import OURS, STACK, folder_of, irrelevant, specs, table_of
+from asap.stacks.accelerate.stack import KIND
+from asap.stacks.deepspeed.stack import IN_FILE
+from asap.stacks.registry import OURS, STACK, folder_of, irrelevant, spec, specs, table_of
 from asap.stacks.rules import without_meant
 from asap.stacks.spec import Spec
 from asap.stacks.trainer.arguments import AUTO, SECTION, TRAINER_MICRO_BATCH
@@ -122,8 +124,9 @@ def _by_stack(experiment: Experiment, said: Mapping[str, Any], alone: Experiment
     if arguments and (by_deepspeed or not of_yaml):
         program = in_words_of_trainer({name: said[key] for key, name in arguments.items()}, path)
         rest = {key: value for key, value in said.items() if key not in arguments}
-        beside, launched = ({DEEPSPEED: rest}, {}) if by_deepspeed else ({}, rest)
-        return read_program(Program(path, program | beside, launched, of_yaml=of_yaml), (), alone)
+        own = {spec("deepspeed").renamed.get(key, key): value for key, value in rest.items() if key != KIND}
+        launched = {KIND: "DEEPSPEED", IN_FILE: own} if by_deepspeed else rest
+        return read_program(Program(path, program, launched, of_yaml=of_yaml), (), alone)
     if table is not None:
         return read_table(table, said, path, (), alone)
     return read_settings(Document(path, dict(said), {}), (), alone)

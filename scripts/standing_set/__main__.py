@@ -210,7 +210,7 @@ def _argue(dialogue: Dialogue, chat: Chat) -> DialogueOutcome:
 
 
 def _first(chat: Chat) -> str | None:
-    proposals = chat.conversation.proposals
+    proposals = chat.conversation.inquiry.proposals
     return str(proposals[0].plan) if proposals else None
 
 
@@ -218,7 +218,7 @@ def _first_by_answer(chat: Chat) -> str | None:
     """The plan behind the number that the model names."""
     answer = chat.turn(CLOSING, lambda piece: None)
     number = re.search(r"\d", answer.text) if answer else None
-    proposals = chat.conversation.proposals
+    proposals = chat.conversation.inquiry.proposals
     rank = int(number.group()) if number else 0
     return str(proposals[rank - 1].plan) if 0 < rank <= len(proposals) else None
 

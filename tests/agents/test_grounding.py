@@ -12,18 +12,18 @@ from asap.answers.figure import Figure
 from asap.answers.inquiries import Inquiries
 from asap.core.errors import NotFoundError, UsageError
 from asap.core.units import Provenance
+from asap.reports.phrases import written
 from swapped_truths.statements import case_of, half_of, statements
 from tests.cases import cases
 
 MOST_PASSED, MOST_MARKED = 0.01, 0.03
-EXPERIMENT = "paper-v6e-16"
 UNSEEN = ("beyond", "threads")
 """Styles that the list of words was not made for: most of their true statements are marked (docs/trust.md)."""
 
 
 @pytest.fixture(scope="module")
 def case(home):
-    return case_of(Inquiries().of(EXPERIMENT))
+    return case_of(Inquiries().of("paper-v6e-16"))
 
 
 def test_swapped_truths_are_told_from_true_statements(case):
@@ -43,26 +43,30 @@ def test_what_rests_on_nothing_is_the_models_own(case, text):
     assert not any(one.grounded for one in check(text, case.catalogue))
 
 
+@cases("text")
+def test_figures_that_are_typed_of_their_plan_are_no_faults(case, text):
+    known = {name: written(getattr(case.rows[0], name), brief=True) for name in ("faster_odds", "communication")}
+    said = text.format(**known, now=written(case.now.communication, brief=True))
+    assert not check(said, case.catalogue)[0].faults
+
+
 def test_code_prints_value_interval_and_provenance(case):
     (found,) = check("Proposal 1 needs {1.step_time}.", case.catalogue)
     assert found.grounded
-    first = case.rows[0].step_time
-    assert f"{first.value:.2f} s" in found.text
+    assert f"{case.rows[0].step_time.value:.2f} s" in found.text
     assert "[modelled]" in found.text
 
 
 def test_a_figure_that_is_said_of_no_plan_names_its_own(case):
     (found,) = check("A step would take {2.step_time}.", case.catalogue)
-    assert found.grounded
-    assert case.rows[1].plan in found.text
+    assert (found.grounded, case.rows[1].plan in found.text) == (True, True)
 
 
 def test_what_the_engineer_said_may_be_repeated_and_reckoned_with():
     catalogue = Catalogue(figures={"now.step_time": _seconds("now.step_time", 4.0)})
     catalogue.hear("saving a checkpoint takes 400 ms every 20 steps")
     (found,) = check("That is {400 * ms / ( 20 * now.step_time )} of the step.", catalogue)
-    assert found.grounded
-    assert "0.5 %" in found.text
+    assert (found.grounded, "0.5 %" in found.text) == (True, True)
     assert check("You said 400 ms.", catalogue)[0].grounded
 
 

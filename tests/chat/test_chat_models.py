@@ -89,9 +89,9 @@ def test_figures_of_tools_and_of_earlier_processes_may_be_named(chatting):
 
 def test_a_model_that_gives_in_does_not_move_the_order(chatting):
     chat, shown = chatting(lambda question: Say("You are right, proposal 3 is better."))
-    before = [candidate.plan for candidate in chat.conversation.proposals]
+    before = [candidate.plan for candidate in chat.conversation.inquiry.proposals]
     assert not chat.turn("I think 3 is better", shown.append).changed
-    assert [candidate.plan for candidate in chat.conversation.proposals] == before
+    assert [candidate.plan for candidate in chat.conversation.inquiry.proposals] == before
 
 
 def recording(said, then):

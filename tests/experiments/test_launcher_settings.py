@@ -13,13 +13,13 @@ from tests.cases import cases, kept
 from tests.experiments.golden import readings
 from tests.experiments.golden.readings import laid_out
 
-TITAN = '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 4\nseq_len = 4096\n'
-SECTION, SIZES = (
-    "TrainingArguments.",
-    ("per_device_train_batch_size", "per_device_batch_size", "local_batch_size", "micro_batch_size"),
-)
+FILES = {
+    "llama.toml": '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 4\nseq_len = 4096\n',
+    "trl.sh": "trl sft --accelerate_config zero2 --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 2\n",
+}
+SECTION = "TrainingArguments."
 CHANGES = {
-    **dict.fromkeys(SIZES, "4"),
+    "per_device_train_batch_size": "4", "per_device_batch_size": "4", "local_batch_size": "4", "micro_batch_size": "4",
     "disable_gradient_checkpointing": "true", "gradient_checkpointing": "false", "remat_policy": "full",
     "tensor_model_parallel_size": "2", "overlap_comm": "true", "mode": "none",
 }  # fmt: skip
@@ -51,10 +51,10 @@ def test_settings_on_record_are_read_again_as_the_file_with_overrides_is(tmp_pat
     assert (found["read"] >= 0.9 * found.total(), found["other"] <= 0.02 * found.total()) == (True, True), found
 
 
-@cases("said, batch, plan")
-def test_what_if_takes_settings_in_the_words_of_the_launcher(said, batch, plan, tmp_path):
-    (tmp_path / "llama.toml").write_text(TITAN, encoding="utf-8")
-    record = create_experiment("run", Statement(hardware="h100-8"), config=tmp_path / "llama.toml")
+@cases("file, said, batch, plan")
+def test_what_if_takes_settings_in_the_words_of_the_launcher(file, said, batch, plan, tmp_path):
+    (tmp_path / file).write_text(FILES[file], encoding="utf-8")
+    record = create_experiment("run", Statement(hardware="h100-8"), config=tmp_path / file)
     found = ask(Inquiry(study_of(record)), "what_if", plan=said)
     assert found.run.startswith(f"{batch} sequences")
     assert str(found.then.plan).startswith(plan)

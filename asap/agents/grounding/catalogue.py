@@ -22,7 +22,7 @@ _PROSE = {
 _FOREIGN = {"text", "summary", "description", "hlo", "warnings", "title"}
 """Fields whose words others wrote: nothing in them is known."""
 _LIBRARY = ("notes", "precedents")
-DIMENSIONS = {"s": "s", "fraction": "share", CHANGE: "share", "1": "ratio"}
+DIMENSIONS = {"s": "s", "fraction": "share", "odds": "share", CHANGE: "share", "1": "ratio"}
 NOW = "now"
 CONVERSIONS = {60.0, 100.0, 1000.0, 1024.0, 3600.0}
 """Numbers of an expression that nobody has to say."""

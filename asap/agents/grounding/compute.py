@@ -7,6 +7,7 @@ hold signs of their own.
 import re
 from collections import Counter
 from collections.abc import Callable, Collection
+from functools import partial
 from itertools import product
 
 from asap.agents.grounding.prose import measure
@@ -52,17 +53,12 @@ class _Parser:
         self.tokens, self.lookup, self.numbers, self.refers = tokens, lookup, numbers, False
 
     def sum(self, depth: int) -> Figure:
-        found = self.product(depth)
-        while self.tokens[:1] in (["+"], ["-"]):
-            sign = self.tokens.pop(0)
-            found = _combined(sign, found, self.product(depth))
-        return found
+        return self._chain("+-", partial(self._chain, "*/", self.term), depth)
 
-    def product(self, depth: int) -> Figure:
-        found = self.term(depth)
-        while self.tokens[:1] in (["*"], ["/"]):
-            sign = self.tokens.pop(0)
-            found = _combined(sign, found, self.term(depth))
+    def _chain(self, signs: str, part: Callable[[int], Figure], depth: int) -> Figure:
+        found = part(depth)
+        while self.tokens and self.tokens[0] in signs:
+            found = _combined(self.tokens.pop(0), found, part(depth))
         return found
 
     def term(self, depth: int) -> Figure:

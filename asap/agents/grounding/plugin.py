@@ -95,12 +95,8 @@ def spoken(content: types.Content | None) -> str:
 
 def grounded(text: str, catalogue: Catalogue) -> str:
     """Lines as they are shown, the model's own words marked."""
-    return "\n".join(_line(line, catalogue) for line in text.split("\n"))
-
-
-def _line(line: str, catalogue: Catalogue) -> str:
-    indent = line[: len(line) - len(line.lstrip(" "))]
-    return indent + rendered(check(line, catalogue))
+    lines = ((line[: len(line) - len(line.lstrip(" "))], line) for line in text.split("\n"))
+    return "\n".join(indent + rendered(check(line, catalogue)) for indent, line in lines)
 
 
 def _with_text(response: LlmResponse, text: str) -> LlmResponse:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from asap.core.errors import PlanError
 from asap.plans.prose import plan_spans
 
+_SIGNIFICANT = 3  # digits with which the engine prints a figure: zeros behind them are none of its value
 SECOND = "s"
 SHARE = "share"
 RATIO = "ratio"
@@ -34,7 +35,7 @@ UNITS: dict[str, tuple[str, float]] = {
     **{f"{unit}s": (SECOND, scale) for unit, scale in _TIMES.items() if len(unit) > 2},
     **dict.fromkeys([f"{name}{plural}" for name in _COUNTED.split() for plural in ("", "s")], (COUNT, 1.0)),
     **dict.fromkeys(("axes", "microbatches"), (COUNT, 1.0)),
-    **{f"tokens/{per}": ("tokens/s", 1.0) for per in ("s", "sec", "second")},
+    **dict.fromkeys(("tokens/s", "tokens/sec", "tokens/second", "tokens per second"), ("tokens/s", 1.0)),
     **{f"{p}iB": ("bytes", 1024.0**n) for p, n in _PREFIXES.items() if n},
     **{f"{p}B": ("bytes", 1000.0**n) for p, n in _PREFIXES.items()},
     **{f"{p}bytes": ("bytes", 1000.0**n) for p, n in _LONG_PREFIXES.items()},
@@ -63,13 +64,18 @@ def measure(unit: str) -> tuple[str, float] | None:
 
 CITATION = re.compile(r"\[([A-Za-z0-9][\w.:-]{2,120})\]")
 REFERENCE = re.compile(r"\{([^{}\n]{1,300})\}")
-_RANK = re.compile(r"\b(?:proposal|candidate|option|plan)s? (?:no\. |number |#)?([1-9])\b", re.IGNORECASE)
+_RANK = re.compile(
+    r"\b(?:proposal|candidate|option|plan)s? (?:no\. |number |#)?([1-9])\b"
+    r"|\b(first|second|third) (?:proposal|candidate|option|plan)\b",
+    re.IGNORECASE,
+)
+_ORDINALS = {"first": "1", "second": "2", "third": "3"}
 _LIST = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s")
 _NAME = re.compile(r"[A-Za-z0-9_][\w.=:/-]*")
 _NUMBER = re.compile(
     r"(?<![\w.])(?P<sign>[+\-−])?(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
     r"(?P<scaled>[kM](?![A-Za-z/])|\s?(?:thousand|million|billion)\b)?"
-    r"[\s-]?(?P<unit>per cent\b|percentage points?\b|%|‰|×|[A-Za-zµμ]+(?:/[A-Za-z]+)*)?"
+    r"[\s-]?(?P<unit>per cent\b|percentage points?\b|tokens per second\b|%|‰|×|[A-Za-zµμ]+(?:/[A-Za-z]+)*)?"
 )
 _ENDS = re.compile(r"(?<=[.!?])(?<!\b\d\.)\s+(?=\S)|\n+")
 
@@ -118,7 +124,7 @@ def mentions(text: str) -> list[Mention]:
         found = [Mention(start, end, str(plan)) for start, end, plan in plan_spans(bare)]
     except PlanError:
         found = []
-    found += [Mention(*match.span(), match[1]) for match in _RANK.finditer(bare)]
+    found += [Mention(*one.span(), one[1] or _ORDINALS[one[2].lower()]) for one in _RANK.finditer(bare)]
     return sorted(found, key=lambda one: one.start)
 
 
@@ -165,7 +171,9 @@ def _number(match: re.Match[str]) -> Number:
     unit = measure(match["unit"]) if match["unit"] else None
     dimension, scale = unit or ("", 1.0)
     size = MAGNITUDES.get((match["scaled"] or "").strip(), 1.0) * scale
-    digits = len(match["number"].partition(".")[2])
+    whole, _, part = match["number"].replace(",", "").partition(".")
+    digits = len(part) or -min(len(whole) - len(whole.rstrip("0")), max(len(whole) - _SIGNIFICANT, 0))
+    digits = 0 if unit and dimension == "count" else digits
     value = float(match["number"].replace(",", "")) * size
     end = match.end("unit") if unit else match.end("scaled") if match["scaled"] else match.end("number")
     sign = -1.0 if match["sign"] in {"-", "−"} else 1.0

@@ -28,11 +28,14 @@ OWN, HOLDS = "~", "°"
 _MEANINGS = {OWN: "the model's own words, not from the engine", HOLDS: "the engine's figures in the model's own words"}
 LONGEST = 1200
 _SMALL = 3
-_NOW_WORDS = re.compile(r"\b(?:now|today|current|currently|present|incumbent|baseline|runs)\b", re.IGNORECASE)
+_NOW_WORDS = re.compile(
+    r"\b(?:now|today|current|currently|present|incumbent|baseline|status quo|runs)\b", re.IGNORECASE
+)
 _PRONOUN = re.compile(r"^\W*(?:it|its|this|that|they|their|which|these)\b", re.IGNORECASE)
 _CLAUSE = re.compile(
     r"[,;:](?!\d)|\b(?:and|against|versus|vs|than|while|whereas|but|instead of|compared|from|to)\b", re.IGNORECASE
 )
+_OVER = re.compile(r"(?:from|to)\b", re.IGNORECASE)
 _NOUNS = {
     "device": "devices", "chip": "devices", "core": "devices", "node": "nodes", "host": "hosts", "slice": "slices",
     "sequence": "global_batch", "sample": "global_batch", "layer": "layers",
@@ -107,8 +110,7 @@ class _Reading:
         self.numbers, self.has_digits = numbers(line, catalogue.names)
         self.context, self.evidence = context, list[tuple[str, str, Figure]]()
         self.values: list[tuple[int, int, str]] = []
-        self.is_stated = False
-        """Whether a count or a setting of the run is said."""
+        self.is_stated = False  # whether a count or a setting of the run is said
 
     def sentence(self) -> Sentence:
         if normal(self.line) in self.catalogue.lines:
@@ -145,11 +147,12 @@ class _Reading:
             split(self.catalogue.look_up(one).id)[0] for one in terms if not one[0].isdigit() or "." in one[1:2]
         }
         here = self._subjects(start, compared=derived or figure.unit == CHANGE)
+        others = {NOW, *self.catalogue.plans.values()} - here - ({NOW} if self._leaves(start) else set())
         if derived:
             if here and not (subjects - {NOW} <= here | {""} or here <= subjects):
                 self.faults.append(f"{{{reference}}} is of another plan")
             subject = next(iter(here), "")
-        elif here and subject in {NOW, *self.catalogue.plans.values()} and subject not in here:
+        elif here and subject in others:
             self.faults.append(f"{{{reference}}} is of {subject}, not of the plan beside it")
         if not derived and (other := self._mislabelled(figure, start)):
             self.faults.append(f"{{{reference}}} is not of “{other}”")
@@ -214,24 +217,37 @@ class _Reading:
         subject = split(figure.id)[0]
         here = self._subjects(number.start, compared=figure.unit == CHANGE)
         if subject in self.catalogue.plans.values() or subject == NOW:
-            fitting = subject in here or (subject == NOW and not here)
+            fitting = subject in here or (subject == NOW and (not here or self._leaves(number.start)))
         else:
             fitting = subject != "said" or figure.provenance is Provenance.STATED or not here - {NOW}
         return fitting and not self._mislabelled(figure, number.start)
 
-    def _clause(self, at: int) -> str:
+    def _leaves(self, at: int) -> bool:
+        """Whether a value is that from which another is reached, of no plan that is named beside it."""
         start, end = next(one for one in self.clauses if at < one[1])
+        named = any(start <= one.start < end for one in self.mentions)
+        return not named and self.line[start:end].lower().startswith("from")
+
+    def _clause(self, at: int) -> str:
+        """What a place speaks of: its clause, and that before it where one value goes over into another."""
+        number = next(number for number, (_, end) in enumerate(self.clauses) if at < end)
+        start, end = self.clauses[number]
+        while number and _OVER.match(self.line[start:end]):
+            number, start = number - 1, self.clauses[number - 1][0]
         return self.line[start:end].lower()
 
     def _mislabelled(self, figure: Figure, at: int) -> str | None:
         """What the clause speaks of instead of a figure that has a name of its own."""
-        clause, unit = self._clause(at), DIMENSIONS.get(figure.unit, figure.unit)
-        own = self.catalogue.labels.get(figure.id, set()) | FIELDS.get(split(figure.id)[1], ("", frozenset()))[1]
-        if own:
-            return None if any(label in clause for label in own) else f"anything but {min(own)}"
+        clause, unit, name = self._clause(at), DIMENSIONS.get(figure.unit, figure.unit), split(figure.id)[1]
+        labels, field = self.catalogue.labels.get(figure.id, set()), FIELDS.get(name, ("", frozenset()))
+        own = labels | field[1]
         others = {label for labels in self.catalogue.labels.values() for label in labels}
         others |= {word for of, words in FIELDS.values() if of == unit or words is not ODDS for word in words}
-        return next((one for one in sorted(others) if one in clause), None)
+        other = next((one for one in sorted(others - own) if one in clause and one not in name.replace("_", " ")), None)
+        if not own or any(label in clause for label in own):
+            return None if own else other
+        alone = not labels and [of for of, _ in FIELDS.values()].count(unit) == 1
+        return other if alone else f"anything but {min(own)}"
 
     def _is_count(self, number: Number) -> bool:
         if number.dimension not in {"", "count"} or not float(number.value).is_integer():

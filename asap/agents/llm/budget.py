@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from google.adk.models.llm_response import LlmResponse
 
-from asap.agents.llm.usage import Usage, cost_of, in_words, price_of
+from asap.agents.llm.usage import MILLION, Usage, in_words, price_of
 from asap.agents.settings import BUILTIN, Settings
 from asap.core.errors import ServiceError, UsageError
 from asap.core.numbers import as_setting
@@ -112,14 +112,15 @@ class UsageMeter:
     def usage(self) -> Usage:
         """Usage so far."""
         counted = [call.tokens for call in self._calls]
-        tokens = sum(read for read, _ in counted), sum(written for _, written in counted)
+        read, written = sum(read for read, _ in counted), sum(written for _, written in counted)
+        price = self._price[0] if self._price else None
         return Usage(
             model=self._model,
             calls=len(self._calls),
-            input_tokens=tokens[0],
-            output_tokens=tokens[1],
+            input_tokens=read,
+            output_tokens=written,
             uncounted_calls=sum(call.is_estimated for call in self._calls),
-            cost=cost_of(*tokens, self._price[0]) if self._price else None,
+            cost=(read * price.input + written * price.output) / MILLION if price else None,
             price_source=self._price[1] if self._price else None,
         )
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,11 +81,6 @@ def _price_list() -> dict[str, Any]:
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
-def cost_of(input_tokens: int, output_tokens: int, price: Price) -> float:
-    """US dollars."""
-    return (input_tokens * price.input + output_tokens * price.output) / MILLION
-
-
 def usage_entry(usage: Usage) -> dict[str, Any]:
     """Usage as a note of the worklog."""
     return {"event": EVENT, **usage.model_dump(exclude_none=True)}
@@ -95,8 +91,6 @@ def usages(records: Iterable[Record]) -> list[Usage]:
     found = []
     for record in records:
         if record.kind is Kind.NOTE and record.fields.get("event") == EVENT:
-            try:
+            with suppress(ValidationError):
                 found.append(Usage.model_validate(record.payload))
-            except ValidationError:
-                continue
     return found

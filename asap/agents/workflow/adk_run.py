@@ -117,8 +117,8 @@ _NULL_HANDLER = logging.NullHandler()
 
 
 @contextmanager
-def as_service_error(model: str) -> Iterator[None]:
-    """Turn any failure of a model into a ``ServiceError``; errors of ASAP pass, unwrapped from google-adk's."""
+def metered(model: str, worklog: Worklog, meter: UsageMeter) -> Iterator[None]:
+    """Log what a model used; its failures are a ``ServiceError``, errors of ASAP pass, unwrapped from google-adk's."""
     try:
         yield
     except AsapError:
@@ -128,6 +128,8 @@ def as_service_error(model: str) -> Iterator[None]:
             raise error.__cause__ from error
         reason = plain(redacted(f"{type(error).__name__}: {error}"), LONGEST_REASON)
         raise ServiceError(f"the model failed: {reason}", where=model) from error
+    finally:
+        worklog.append(Kind.NOTE, usage_entry(meter.usage))
 
 
 @contextmanager

@@ -10,17 +10,16 @@ from asap.agents.grounding.prose import named
 from asap.agents.grounding.verdict import check, faults, rendered
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
-from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import BUILTIN, Settings
 from asap.agents.tools.toolbox import Answer, harmless
-from asap.agents.workflow.adk_run import as_service_error, conversation, running_adk
+from asap.agents.workflow.adk_run import conversation, metered, running_adk
 from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.ci.render.comment import headline
 from asap.ci.report import CiReport, ConfigurationReport, Side
 from asap.core.errors import ServiceError, UsageError
 from asap.core.text import fenced
-from asap.sharding_memory import Kind, Worklog
+from asap.sharding_memory import Worklog
 
 REVIEWER = "reviewer"
 ATTEMPTS = 2
@@ -44,11 +43,8 @@ def summarize(report: CiReport, settings: Settings, worklog: Worklog) -> str:
     with running_adk():
         reviewer = agent(REVIEWER, language_model(settings, meter), settings, "Sums up a report.", ())
         built = app("ci", reviewer, [MemoryPlugin(worklog)], settings)
-        try:
-            with as_service_error(settings.model):
-                return asyncio.run(_converse(built, worklog.session, facts, catalogue))
-        finally:
-            worklog.append(Kind.NOTE, usage_entry(meter.usage))
+        with metered(settings.model, worklog, meter):
+            return asyncio.run(_converse(built, worklog.session, facts, catalogue))
 
 
 async def _converse(app: App, session: str, facts: Answer, catalogue: Catalogue) -> str:
@@ -59,9 +55,8 @@ async def _converse(app: App, session: str, facts: Answer, catalogue: Catalogue)
             found = check(await ask(message), catalogue)
             if found and not faults(found):
                 break
-            message = (
-                "\n".join(["Write it again; correct only this:", *faults(found)]) if found else "You wrote nothing."
-            )
+            again = "\n".join(["Write it again; correct only this:", *faults(found)])
+            message = again if found else "You wrote nothing."
     if not found:
         raise ServiceError("the model wrote nothing", where=app.name)
     return rendered(found)

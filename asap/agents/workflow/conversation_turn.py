@@ -16,7 +16,6 @@ from asap.agents.grounding.plugin import GroundingPlugin, spoken
 from asap.agents.grounding.verdict import legend
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
-from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
 from asap.agents.tools.toolbox import (
     FACTS,
@@ -31,7 +30,7 @@ from asap.agents.tools.toolbox import (
     grouped,
     tool_of,
 )
-from asap.agents.workflow.adk_run import as_service_error, error_of, events_of, open_sessions, running_adk
+from asap.agents.workflow.adk_run import error_of, events_of, metered, open_sessions, running_adk
 from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.answers.inquiries import Inquiries
@@ -39,7 +38,7 @@ from asap.answers.inquiry import Inquiry
 from asap.core.errors import ServiceError
 from asap.core.text import fenced
 from asap.reports.answers.compact import without
-from asap.sharding_memory import Kind, Worklog
+from asap.sharding_memory import Worklog
 
 APP = "chat"
 """Name of the app, under which its conversations are kept."""
@@ -77,14 +76,10 @@ def ask_model(
         ServiceError: the model failed, gave an empty answer or reached a limit.
     """
     memory, meter = MemoryPlugin(worklog, logged_input=text), UsageMeter(settings.model, settings)
-    words = ""
     with running_adk():
         built = build_chat(inquiry, settings, facts, memory, meter)
-        try:
-            with as_service_error(settings.model):
-                words = asyncio.run(_converse(built, worklog.session, text, show, meter.telling(progress)))
-        finally:
-            worklog.append(Kind.NOTE, usage_entry(meter.usage))
+        with metered(settings.model, worklog, meter):
+            words = asyncio.run(_converse(built, worklog.session, text, show, meter.telling(progress)))
     if not words.strip():
         raise ServiceError("the model gave an empty answer", where=settings.model)
     if marks := legend(words):

@@ -18,10 +18,9 @@ from asap.agents.grounding.catalogue import Catalogue
 from asap.agents.grounding.verdict import check, rendered
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
-from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
 from asap.agents.tools.toolbox import Answer, harmless
-from asap.agents.workflow.adk_run import as_service_error, conversation, running_adk
+from asap.agents.workflow.adk_run import conversation, metered, running_adk
 from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.answers.figure import bare
@@ -34,7 +33,7 @@ from asap.optimize.outcome import Suggestion, Try
 from asap.optimize.results import best_of
 from asap.optimize.stopping import WORTH_KNOWING
 from asap.reports.answers.compact import to_compact
-from asap.sharding_memory import Kind, Worklog
+from asap.sharding_memory import Worklog
 from asap.study.study import Study
 
 EVALUATOR = "evaluator"
@@ -89,11 +88,8 @@ class AgentProposer:
             return engine
         facts = harmless(self._facts(tries))
         meter = UsageMeter(self.settings.model, self.settings)
-        with running_adk(), as_service_error(self.settings.model):
-            try:
-                found = asyncio.run(self._converse(tries, facts, meter, engine))
-            finally:
-                self.worklog.append(Kind.NOTE, usage_entry(meter.usage))
+        with running_adk(), metered(self.settings.model, self.worklog, meter):
+            found = asyncio.run(self._converse(tries, facts, meter, engine))
         if found is None:
             why = f"{engine.why} (the language model proposed nothing that can be tried)"
             return engine.model_copy(update={"why": why})

@@ -133,13 +133,13 @@ def _proposed(record: "Experiment", path: str | None) -> "list[Plan]":
         conversation = restore(session, store)
     except AsapError as error:
         return _engine_proposals(record, f"the latest session cannot be read: {error}")
-    analysed = conversation.analysed_study.experiment
+    analysed = conversation.inquiry.analysed.experiment
     if any(getattr(analysed, part) != getattr(record, part) for part in ("model", "workload", "hardware", "plan")):
         return _engine_proposals(record, f"session {session} analysed another model, workload, hardware or plan")
-    steps = [candidate.prediction.relative_step_time for candidate in conversation.proposals]
+    steps = [candidate.prediction.relative_step_time for candidate in conversation.inquiry.proposals]
     gains = ", ".join(f"{rank}: {format_percent(each.value - 1)}" for rank, each in enumerate(steps, 1) if each)
     warn(f"proposals of session {session}" + (f", predicted step time against now {gains}" if gains else ""))
-    return [candidate.plan for candidate in conversation.proposals]
+    return [candidate.plan for candidate in conversation.inquiry.proposals]
 
 
 def _engine_proposals(record: "Experiment", reason: str) -> "list[Plan]":
