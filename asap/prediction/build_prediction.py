@@ -74,7 +74,10 @@ def build_prediction(
     estimate = _estimate(evaluation, index, anchor)
     own = own if estimate.method == "architecture" else None
     if own is not None:
-        estimate = _narrowed(estimate, own, float(evaluation.half_width[anchor.index if anchor else index]))
+        # by the same factor for all plans, so that their ratios stay
+        shift = math.exp(own.shift * float(evaluation.half_width[anchor.index if anchor else index]))
+        width, source = estimate.width * own.scale, estimate.source + own.source
+        estimate = replace(estimate, seconds=estimate.seconds * shift, width=width, source=source)
     seconds, width, source = estimate.seconds, estimate.width, estimate.source
     inputs = evaluation.inputs
     tokens = _at(inputs.workload.batch, index) * _at(inputs.workload.sequence, 0)
@@ -128,12 +131,6 @@ def _estimate(evaluation: Evaluation, index: int, anchor: Anchor | None) -> _Est
     relative = _relative(seconds / anchor.step_time / larger, ANCHORED, widths, change)
     width = STEP_TIME_VARIATION if change is None else widths.at(change)
     return _Estimate("anchored_architecture", seconds, width, ANCHORED, relative)
-
-
-def _narrowed(estimate: _Estimate, own: Narrowing, half_width: float) -> _Estimate:
-    """Shifted as own runs say: by the same factor for all plans, so that their ratios stay."""
-    seconds = estimate.seconds * math.exp(own.shift * half_width)
-    return replace(estimate, seconds=seconds, width=estimate.width * own.scale, source=estimate.source + own.source)
 
 
 def _relative(ratio: float, source: str, widths: Widths, change: float | None) -> Quantity:

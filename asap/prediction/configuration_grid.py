@@ -120,10 +120,9 @@ class ConfigurationGrid:
         return np.where(stages > 1, np.maximum(self.sequences / shards, 1.0), 1.0)
 
     def _mesh_inputs(self, architecture: Architecture) -> PlanInputs:
-        layout, ici = (
-            _columns(plan_inputs([self.incumbent], model_inputs(architecture), Workload(global_batch=self.batch))),
-            self._ici,
-        )
+        one = plan_inputs([self.incumbent], model_inputs(architecture), Workload(global_batch=self.batch))
+        layout = PlanInputs(**{each.name: float(np.asarray(getattr(one, each.name))[0]) for each in fields(one)})
+        ici = self._ici
         far = {axis: getattr(self.incumbent.dcn, axis) for axis in ("seq", "model", "expert")}
         joined = {axis: ici[axis] * degree for axis, degree in far.items()}
         return replace(layout, replica=ici["replica"], data=ici["data"], stage=ici["stage"], **joined)
@@ -175,11 +174,6 @@ class ConfigurationGrid:
         return np.asarray(column, dtype=float).reshape(
             tuple(-1 if place == axis else 1 for place in range(len(self.shape)))
         )
-
-
-def _columns(inputs: PlanInputs) -> PlanInputs:
-    """The numbers of one plan as plain numbers."""
-    return PlanInputs(**{field.name: float(np.asarray(getattr(inputs, field.name))[0]) for field in fields(inputs)})
 
 
 def _without_repeats(array: Array) -> Array:

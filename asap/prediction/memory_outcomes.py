@@ -94,13 +94,9 @@ def fits_if_smaller(ran: Prediction, peak: float | None, modelled: Prediction, o
     if memory.probability_fits == 0.0 or not memory.fits_host or (memory.fits and memory.probability_fits is None):
         return other
     notes = other.notes if before.fits else (*other.notes, FITS_AS_IT_RAN)
-    return other.model_copy(update={"memory": as_fitting(memory, peak), "notes": notes})
-
-
-def as_fitting(memory: MemoryPrediction, peak: float | None) -> MemoryPrediction:
-    """What is known to fit: no more is said to be held than the HBM, or than the peak of a plan that needs as much."""
-    most = min(memory.capacity_bytes, peak or memory.capacity_bytes)
-    return _holding(memory, within(memory.total, most), fits=True, probability_fits=None, unsaid="")
+    total = within(memory.total, min(memory.capacity_bytes, peak or memory.capacity_bytes))
+    fitting = _holding(memory, total, fits=True, probability_fits=None, unsaid="")
+    return other.model_copy(update={"memory": fitting, "notes": notes})
 
 
 def within(total: Quantity, capacity: float, bound: Callable[[float, float], float] = min) -> Quantity:

@@ -79,8 +79,7 @@ def _parts_after(found: WhatIfPrediction) -> report.StepParts:
     assert found.graph is not None
     parts = step_parts(found.graph, found.value - sum(found.added))
     bubble = parts.bubble_s + found.added.bubble_s
-    update = {"compute_s": parts.compute_s + found.added.work_s, "bubble_s": max(bubble, 0.0)}
-    update["communication_s"] = parts.communication_s + found.added.communication_s
+    update = {"communication_s": parts.communication_s + found.added.communication_s, "bubble_s": max(bubble, 0.0)}
     return parts.model_copy(update=update | {"idle_s": parts.idle_s + min(bubble, 0.0)})
 
 

@@ -218,7 +218,7 @@ class ModelGuided:
             place = self.prior.index.get(each.configuration)
             died = outcome.status == "failed" or (outcome.status == "rejected" and "OUT_OF_MEMORY" not in outcome.codes)
             if died and place is not None:
-                odds = odds * (1 - self.kernel.nearness(self._from(place)))
+                odds = odds * (1 - np.exp(-self._from(place).sum(axis=-2) / self.kernel.reach))
         blame = blamed(tries)
         return odds * [math.prod(1 - blame.get(each, 0.0) for each in _settings(c)) for c in self.prior.configurations]
 

@@ -54,11 +54,7 @@ class Modelled:
     exposed: Mapping[Axis, float]
     parts: tuple[float, ...]
     """Of a token."""
-    pass_s: float
-    """Of a microbatch on the slowest stage."""
     microbatches: int
-    own_s: float
-    """Without the bubble."""
     layers: float
     """Of a stage."""
     idle: float
@@ -109,16 +105,16 @@ class Factors:
         """Of what each axis takes in the target, that of axes that the traced run did not use."""
         return sum(after[axis] for axis in _BUSY if self.before.axes[axis] == 0)
 
-    def exposed_on_new_axes(self, own_s: float) -> float:
-        """Seconds that nothing hides of collectives on axes that the traced run did not use, in a step whose device is
-        busy for ``own_s``. Gradients that are reduced layer by layer behind the backward pass of the last microbatch
-        leave over the first layer's, and what takes longer than the pass (Li et al. 2020, arXiv:2006.15704, 3.2.3)."""
+    def exposed_on_new_axes(self, pass_s: float) -> float:
+        """Seconds that nothing hides of collectives on axes that the traced run did not use, where a pass over the
+        layers takes ``pass_s``. Gradients that are reduced layer by layer behind the backward pass of the last
+        microbatch leave over the first layer's, and what takes longer than the pass (Li et al. 2020,
+        arXiv:2006.15704, 3.2.3)."""
         after, exposed = self.after, self.on_new_axes(self.after.exposed)
         if self.before.axes["replica"] or not self.target.workload.overlaps_reduction:
             return exposed
-        busy, alone = after.axes["replica"], after.exposed["replica"]
-        backward = 2 / 3 * (own_s + exposed - alone) * after.pass_s / (after.own_s - alone)
-        return exposed - alone + busy - min(busy, backward) * (1 - 1 / after.layers)
+        busy = after.axes["replica"]
+        return exposed - after.exposed["replica"] + busy - min(busy, 2 / 3 * pass_s) * (1 - 1 / after.layers)
 
 
 def factors(before: Modelled, after: Modelled, traced: Run, target: Run, products_s: float = 0.0) -> Factors:
@@ -141,15 +137,12 @@ def modelled(run: Run, head: bool = True, names: Collection[str] = ()) -> Modell
     model = run.architecture if head else run.architecture.model_copy(update={"vocab": 1})
     found = evaluate_plans([plan], model, run.workload, run.hardware, load_calibration().full)
     step, layout, work = found.step, found.inputs.plan, found.inputs.workload
-    once = _one(step.replica_exposed + step.slices_exposed + step.optimizer + step.transfer_exposed)
-    busy = _one(step.total) - _one(step.bubble)
     again = _one(layout.recompute_layer) > 0
     tokens = _one(work.batch) * _one(work.sequence)
     on_accelerator = Modelled(
         products=_one(step.matmul), attention=_one(step.compute) - _one(step.matmul), memory=_memory(found),
         update=_one(step.optimizer), microbatches=run.pipeline.microbatches,
-        pass_s=(busy - once) / run.pipeline.microbatches, own_s=busy, layers=_one(found.inputs.layers_per_stage),
-        idle=bubble_share(run.pipeline, again),
+        layers=_one(found.inputs.layers_per_stage), idle=bubble_share(run.pipeline, again),
         launches=_one(found.inputs.layers_per_stage) * _one(layout.microbatches) * (3 + _one(layout.recompute_layer)),
         axes={axis: sum(_one(getattr(step, name)) for name in names) for axis, names in _BUSY.items()},
         exposed={axis: sum(_one(getattr(step, f"{name}_exposed")) for name in names) for axis, names in _BUSY.items()},
@@ -245,3 +238,24 @@ def scaled_classes(changed: Changed, names: Sequence[str], classes: Integers, fo
     fixed = np.where(kernels & (edges.cause == Cause.DURATION), np.minimum(edges.weight, KERNEL), 0)
     weight = np.rint((edges.weight - fixed) * factor[classes] + fixed * found.host).astype(np.int64)
     return Changed(changed.graph.with_weights(weight), changed.scaled | (classes >= 0))
+
+
+_OF_LAYERS: tuple[Axis, ...] = ("model", "seq", "expert")
+"""Axes that communicate in each layer."""
+
+
+def passes_s(
+    changed: Changed, names: Sequence[str], classes: Integers, found: Factors, traced: Run
+) -> tuple[float, float]:
+    """Seconds of a pass over the layers of a stage, traced and in the target."""
+    before, after = (modelled(run, False, names) for run in (traced, found.target))
+    layers, trace = replace(found, before=before, after=after), changed.graph.trace
+    of_layers, in_all = (each.products + each.attention + each.memory for each in (before, found.before))
+    inside = [{*name.split(" ")} & {*OF_DEVICES[:3], COMPUTE, *_OF_LAYERS} != set() for name in names]
+    counts = np.array([*inside, False])[classes] * of_layers / in_all / len(trace.ranks) / trace.recorded_steps
+    cause = changed.graph.edges.cause
+    counts *= np.select([cause == Cause.DURATION, cause == Cause.COLLECTIVE], [1.0, 0.5])  # two edges a collective
+    weights = (each.graph.edges.weight for each in (changed, scaled_classes(changed, names, classes, layers)))
+    now, then = (NS * float((counts * each).sum()) for each in weights)
+    then += layers.on_new_axes({axis: layers.after.exposed[axis] if axis in _OF_LAYERS else 0.0 for axis in _BUSY})
+    return now / before.microbatches, then / after.microbatches

@@ -5,12 +5,13 @@ A step is a pass for each microbatch on the slowest stage, and passes of the oth
 one waits is passes of the others; what another one waits beyond them is what the last one works longer.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from asap.plans import Plan
-from asap.prediction.from_trace.factors import COMPUTE, Factors, class_labels, modelled
+from asap.prediction.from_trace.factors import COMPUTE, UPDATE, Factors, Modelled, class_labels, modelled
 from asap.prediction.from_trace.run import Run
 from asap.traces.analysis.iterations import step_of_operations, step_time
 from asap.traces.collectives import match
@@ -50,6 +51,7 @@ class OneStage:
     """What the traced stage says of the pipeline; seconds of a step without what it waits for others, and those."""
 
     traced: Run
+    is_first: bool
     has_head: bool
     own_s: float
     waited_s: float
@@ -60,31 +62,41 @@ class OneStage:
         own_s = step_time(graph.with_waits(0.0)).replayed_s
         number, count = _place(graph.trace.ranks[0], traced.plan)
         waited_s = step_time(graph).replayed_s - own_s if traced.pipeline.stages > 1 else 0.0
-        return cls(traced, number == count - 1, own_s, waited_s)
+        return cls(traced, number == 0, number == count - 1, own_s, waited_s)
 
-    def placed(self, changed: Changed, found: Factors, own_s: float) -> tuple[Changed, Added]:
-        """The scaled graph, ``own_s`` without waits, with what the stage waits for in the target, and what is added."""
+    def modelled(self, run: Run, names: Collection[str]) -> Modelled:
+        """Such a stage of a run by the step model; the only stage of one without a pipeline has all."""
+        head = self.has_head or run.pipeline.stages == 1
+        whole, bare = modelled(run, True, names), modelled(run, False, names)
+        ends = replace(bare, update=whole.update, axes=whole.axes, exposed=whole.exposed)
+        return whole if head else ends if self.is_first else bare
+
+    def placed(self, scaled: Changed, found: Factors, passes: tuple[float, float]) -> tuple[Changed, Added]:
+        """The scaled graph with what the stage waits for in the target, and what is added; ``passes`` are seconds over
+        the layers of a stage, in the traced run and in the target."""
         before, after, waited_s = found.before, found.after, self.waited_s
-        layers, heads = zip(*(_layers_and_head(run) for run in (self.traced, found.target)), strict=True)
-        fill = others = self.own_s * layers[0] / before.own_s
+        own_s = step_time(scaled.graph.with_waits(0.0)).replayed_s
+        (head, ends), (head_then, ends_then) = (self._of_last(run) for run in (self.traced, found.target))
+        fill = passes[0]
         if waited_s:
-            fill = waited_s / before.idle if self.has_head else min(waited_s / before.idle, others)
-        longer = max(waited_s - before.idle * fill, 0.0) / before.microbatches
-        work = after.microbatches * longer * (heads[1] / heads[0] if heads[0] else 0.0)
-        waits = after.idle * fill * layers[1] / layers[0] + (work if after.idle else 0.0)
-        target = changed.graph.with_waits(waits / waited_s if waited_s else own_s / self.own_s)
+            fill = waited_s / before.idle if self.has_head else min(waited_s / before.idle, passes[0])
+        longer = max(waited_s - before.idle * fill - ends, 0.0) / before.microbatches
+        waits = after.idle * fill * passes[1] / (passes[0] or 1.0)
+        if after.idle and head:
+            waits += after.microbatches * longer * head_then / head + ends_then
+        target = scaled.graph.with_waits(waits / waited_s if waited_s else own_s / self.own_s)
         if waited_s:
             bubble = own_s + waits - step_time(target).replayed_s
         else:
-            bubble = waits - before.idle * others * found.of_device(COMPUTE)
-        added = Added(bubble_s=bubble, work_s=0.0 if after.idle else work)
-        return Changed(target, changed.scaled | target.unseen), added
+            bubble = waits - before.idle * fill * found.of_device(COMPUTE)
+        return Changed(target, scaled.scaled | target.unseen), Added(bubble_s=bubble)
 
-
-def _layers_and_head(run: Run) -> tuple[float, float]:
-    """Seconds of a pass through the layers of a stage by the step model, and of the logits on the last one."""
-    layers = modelled(run, head=False).pass_s
-    return layers, max(modelled(run).pass_s - layers, 0.0)
+    def _of_last(self, run: Run) -> tuple[float, float]:
+        """Seconds by the step model that the last stage works longer than this one: in a pass, and once in a step."""
+        whole, bare = (modelled(run, head, (UPDATE,)) for head in (True, False))
+        each = (whole.products + whole.memory - bare.products - bare.memory) / whole.microbatches
+        once = whole.update - bare.update + whole.exposed["replica"] - bare.exposed["replica"]
+        return each, 0.0 if self.has_head or self.is_first else once
 
 
 _REDUCTIONS = [

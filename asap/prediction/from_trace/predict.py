@@ -63,9 +63,9 @@ def predict_runs(
     baseline, changed = Baseline.of(graph), apply(graph, changes)
     shared, stage = share_cores(graph.trace.ranks), OneStage.of(changed.graph, traced)
     scaled = _scale_shared(graph, changed, traced) if shared else _scale_classes(graph, changed, stage)
-    products, head = 0.0 if shared else _products_s(graph), stage.has_head
+    products = 0.0 if shared else _products_s(graph)
     names, _ = by_class.classes_of(graph, traced.plan)
-    before, *after = (by_class.modelled(each, head, names) for each in (traced, *targets))
+    before, *after = (stage.modelled(each, names) for each in (traced, *targets))
     found = [by_class.factors(before, then, traced, each, products) for then, each in zip(after, targets, strict=True)]
     return [predict_changed(baseline, *scaled(each), each.doubt)._replace(note=UNCHECKED) for each in found]
 
@@ -137,9 +137,9 @@ def _scale_classes(graph: Graph, changed: Changed, stage: OneStage) -> _Scaled:
     def scaled(found: Factors) -> tuple[Changed, Added]:
         target = by_class.scaled_classes(changed, names, classes, found)
         target = last_pass_scaled(target, last, count, found.after.microbatches)
-        own_s = step_time(target.graph.with_waits(0.0)).replayed_s
-        target, added = stage.placed(target, found, own_s)
-        return target, added._replace(communication_s=found.exposed_on_new_axes(own_s))
+        passes = by_class.passes_s(changed, names, classes, found, stage.traced)
+        target, added = stage.placed(target, found, passes)
+        return target, added._replace(communication_s=found.exposed_on_new_axes(passes[1]))
 
     return scaled
 

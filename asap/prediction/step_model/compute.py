@@ -78,7 +78,9 @@ def compute(inputs: StepInputs, constants: Constants) -> Compute:
     model, work, layout = inputs.model, inputs.workload, inputs.plan
     tokens = inputs.tokens_per_microbatch
     latent = model.attention_parameters / (model.width * (model.qkv_width + model.out_width))
-    before = latent * matmul_seconds(inputs, constants, tokens, inputs.qkv_width_per_device, model.width)
+    queries = (model.qkv_width - model.key_value_width) / layout.model
+    projected = queries + model.key_value_width / inputs.key_value_parts
+    before = latent * matmul_seconds(inputs, constants, tokens, projected, model.width)
     after = latent * matmul_seconds(inputs, constants, tokens, model.width, model.out_width / layout.model)
     mlp = _mlp(inputs, constants, tokens)
     attention, scores = _attention(inputs, constants, tokens)

@@ -81,11 +81,6 @@ class MemoryBelief:
         """From the modelled bytes of a plan to those that it needs at most, as likely as is said."""
         return float(np.exp(-np.interp(-likelihood, -self._by_fill, _FILL)))
 
-    @cached_property
-    def _deviation(self) -> float:
-        """Standard deviation of ln(reserved / modelled), of the normal distribution with the same 90 % interval."""
-        return float(np.log(self.overhead.high / self.overhead.low) / (2 * _UNIT.inv_cdf(0.95)))
-
     def _room(self, held: NDArray | float) -> Vector:
         """What is free, in standard deviations: what makes the probability without any evidence."""
         odds = np.clip(self.overhead.probability_fits(held, self.capacity), _SUREST, 1 - _SUREST)
@@ -98,11 +93,12 @@ class MemoryBelief:
     @cached_property
     def _weights(self) -> Vector:
         """Of each shared miss after what was seen."""
+        deviation = np.log(self.overhead.high / self.overhead.low) / (2 * _UNIT.inv_cdf(0.95))
         found = (1 - UNLIKE) * np.exp(-(_GRID**2) / 2) + UNLIKE / WIDER * np.exp(-((_GRID / WIDER) ** 2) / 2)
         for one in self.seen:
             if one.peak is not None:
                 middle = np.log(one.held * np.sqrt(self.overhead.low * self.overhead.high))
-                off = (np.log(one.peak) - middle) / self._deviation - self._shared
+                off = (np.log(one.peak) - middle) / deviation - self._shared
                 found = found * np.exp(-(off**2) / (2 * (1 - SHARED)))
             elif one.fitted is not None:
                 below = _normal_cdf((self._room(one.held) - self._shared) / np.sqrt(1 - SHARED))

@@ -99,10 +99,6 @@ class ResidualKernel(View):
         by_change = self.by_change.scattering(times) if self.by_change else None
         return super().scattering(times).model_copy(update={"by_change": by_change})
 
-    def nearness(self, apart: Array) -> Array:
-        """From 1 for the same plan to 0 far away, of the same shape as :meth:`correlation`."""
-        return np.exp(-apart.sum(axis=-2) / self.reach)
-
 
 def log_likelihood(residuals: Array, covariance: Array) -> float:
     """Of the residuals of a group. Their variance has an inverse-gamma distribution and is integrated out, which leaves

@@ -82,15 +82,16 @@ class _Labels:
     def of(self, source: int, target: int, cause: Cause) -> tuple[int, str, str]:
         """Rank, category and name of the time that an edge takes."""
         rank = self._ranks[self._rank[target]].rank
-        if cause is Cause.INFERRED or (cause is Cause.STREAM and self._starts[source]):
+        if cause is Cause.INFERRED or (cause in (Cause.STREAM, Cause.BLOCKED) and self._starts[source]):
             return self._device(source)
         if cause in _NAMED:
             return rank, *_NAMED[cause]
-        if cause is Cause.HOST and (self._starts[target] or not 0 <= self._call[target] == self._call[source]):
-            return rank, "host", "between calls"
         if cause in (Cause.HOST, Cause.BLOCKED):
+            call, launches = self._call[target], self._starts[source] and self._operation[target] >= 0
+            if cause is Cause.HOST and not launches and (self._starts[target] or not 0 <= call == self._call[source]):
+                return rank, "host", "between calls"
             trace = self._ranks[self._rank[target]]
-            return rank, "host", trace.names[trace.calls.name[self._call[target]]]
+            return rank, "host", trace.names[trace.calls.name[self._call[source] if launches else call]]
         return self._device(target)
 
     def _device(self, node: int) -> tuple[int, str, str]:

@@ -44,12 +44,13 @@ def device_iterations(graph: Graph, rank: RankTrace, nodes: RankNodes) -> list[T
     host's step. Executions of a module, and a single step, last from their first operation to their last.
     """
     step = step_of_operations(rank)
-    spans, lasts = [], {}
+    both, spans, lasts = (graph.measured, graph.replayed), [], {}
     for number in range(max(len(rank.steps), 1)):
         rows = np.flatnonzero(step == number)
         if len(rows):
-            spans.append(_span(graph, nodes, rows))
-            lasts[number] = _last(graph, nodes, rows)
+            start, end = nodes.operation_start[rows], nodes.operation_end[rows]
+            spans.append(Times(*(NS * float(times[end].max() - times[start].min()) for times in both)))
+            lasts[number] = [int(times[end].max()) for times in both]
     if rank.executions:
         return spans
     following = [(one, other) for one, other in pairwise(lasts) if rank.steps[other].follows(rank.steps[one])]
@@ -74,16 +75,6 @@ def step_of_operations(rank: RankTrace) -> Integers:
     ends = np.array([step.end for step in rank.steps])
     step = np.searchsorted(starts, moment, side="right") - 1
     return np.where((step >= 0) & (moment <= ends[np.maximum(step, 0)]), step, NO_STEP)
-
-
-def _span(graph: Graph, nodes: RankNodes, rows: Integers) -> Times:
-    start, end = nodes.operation_start[rows], nodes.operation_end[rows]
-    return Times(*(NS * float(times[end].max() - times[start].min()) for times in (graph.measured, graph.replayed)))
-
-
-def _last(graph: Graph, nodes: RankNodes, rows: Integers) -> tuple[int, int]:
-    end = nodes.operation_end[rows]
-    return int(graph.measured[end].max()), int(graph.replayed[end].max())
 
 
 def iterations(graph: Graph) -> list[list[Times]]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap.traces.graph.graph import ROOT, Cause, Edges, RankNodes
+from asap.traces.graph.host import LONG_CALL
 from asap.traces.trace import Integers, Launches, OperationKind, RankTrace
 
 SMALL_GAP = 20_000
@@ -132,8 +133,8 @@ def _launched(
     idle &= early[within]
     least = int(offset[idle].min()) if idle.any() else 0
     prepared = np.where(idle, offset, np.minimum(offset, least))
-    parts.append(Edges.of(nodes.call_start[call[within]], nodes.operation_start[rows[within]], prepared, Cause.LAUNCH))
-    return parts
+    cause = np.where(prepared > LONG_CALL, Cause.HOST, Cause.LAUNCH)
+    return [*parts, Edges(nodes.call_start[call[within]], nodes.operation_start[rows[within]], prepared, cause)]
 
 
 def _latency(start: Integers, launched: Integers, free: Integers) -> tuple[Integers, NDArray[np.bool_]]:

@@ -37,18 +37,22 @@ def without_pollers(rank: RankTrace) -> RankTrace:
 
 
 class Blocking(NamedTuple):
-    """Calls that return when an operation has ended, and how long after it they typically do."""
+    """Calls that return when an operation has ended, and how long after it they typically do; those that copy as long
+    as their operation runs return so long after its start, and have prepared it for ``delay``."""
 
     call: Integers
     operation: Integers
     delay: Integers
+    since_start: Integers
+    """-1 for those that wait for the end."""
 
 
 def host_edges(rank: RankTrace, nodes: RankNodes, blocking: Blocking) -> list[Edges]:
     """Each thread in its order, with the gaps that were measured; blocking calls end when the device is done."""
-    parts = [
-        Edges.of(nodes.operation_end[blocking.operation], nodes.call_end[blocking.call], blocking.delay, Cause.BLOCKED)
-    ]
+    stages = blocking.since_start >= 0
+    source = np.where(stages, nodes.operation_start[blocking.operation], nodes.operation_end[blocking.operation])
+    weight = np.where(stages, blocking.since_start, blocking.delay)
+    parts = [Edges.of(source, nodes.call_end[blocking.call], weight, Cause.BLOCKED)]
     thread = rank.caller[rank.calls.lane]
     working = set(thread.tolist())
     if rank.step_lane >= 0:
@@ -81,11 +85,15 @@ def blocking_calls(rank: RankTrace, launches: Launches) -> Blocking:
     """Calls that ended after an operation that they waited for; what passes then is what such a call takes with nothing
     to wait for: the median of its sort, or its own time if it does more."""
     waits = [_synchronising(rank, pattern) for pattern in (_BUSY_AFTER, _SYNCHRONISING)]
-    sorts = (*waits, _copying(rank, launches), _throttled(rank, launches))
-    own, *delays = [rank.calls.end[call] - rank.operations.end[operation] for call, operation in sorts]
+    copying, staging = _copying(rank, launches)
+    sorts = (*waits, copying, _throttled(rank, launches), staging)
+    own, *delays = [rank.calls.end[call] - rank.operations.end[operation] for call, operation in sorts[:-1]]
     typical = [own, *(np.full(len(delay), int(np.median(delay)) if len(delay) else 0) for delay in delays)]
     call, operation = (np.concatenate(column).astype(np.int64) for column in zip(*sorts, strict=True))
-    return Blocking(call, operation, np.concatenate(typical))
+    started = rank.operations.start[staging[1]]
+    since = np.full(len(call), -1)
+    since[len(call) - len(started) :] = rank.calls.end[staging[0]] - started
+    return Blocking(call, operation, np.concatenate([*typical, started - rank.calls.start[staging[0]]]), since)
 
 
 def _synchronising(rank: RankTrace, pattern: re.Pattern[str]) -> tuple[Integers, Integers]:
@@ -101,12 +109,15 @@ def _named(rank: RankTrace, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
     return np.array([bool(pattern.fullmatch(name)) for name in rank.names], dtype=bool)[rank.calls.name]
 
 
-def _copying(rank: RankTrace, launches: Launches) -> tuple[Integers, Integers]:
-    """A copying call that outlasts its copy waited for it."""
+def _copying(rank: RankTrace, launches: Launches) -> list[tuple[Integers, Integers]]:
+    """A copying call that outlasts its copy waited for it; one that lasts while its copy runs, though not until its
+    end, puts pageable memory through a buffer."""
     copies = np.flatnonzero(launches.known & (rank.operations.kind == OperationKind.COPY))
+    copies = copies[~_named(rank, _GRAPH_LAUNCH)[launches.call[copies]]]
     call = launches.call[copies]
-    outlasts = (rank.operations.end[copies] <= rank.calls.end[call]) & ~_named(rank, _GRAPH_LAUNCH)[call]
-    return call[outlasts], copies[outlasts]
+    left, ran = rank.operations.end[copies] - rank.calls.end[call], rank.calls.end[call] - rank.operations.start[copies]
+    staged = (left > 0) & (ran > LONG_CALL) & (rank.calls.start[call] <= rank.operations.start[copies])
+    return [(call[mask], copies[mask]) for mask in (left <= 0, staged)]
 
 
 def _throttled(rank: RankTrace, launches: Launches) -> tuple[Integers, Integers]:

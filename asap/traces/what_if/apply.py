@@ -124,7 +124,7 @@ def edges_of(graph: Graph, numbers: Sequence[Integers]) -> Integers:
         started[nodes.operation_start] = ended[nodes.operation_end] = mine
     edges = graph.edges
     own = np.isin(edges.cause, (Cause.DURATION, Cause.COLLECTIVE))
-    from_start = np.isin(edges.cause, (Cause.INFERRED, Cause.STREAM))
+    from_start = np.isin(edges.cause, (Cause.INFERRED, Cause.STREAM, Cause.BLOCKED))
     return np.where(own, ended[edges.target], np.where(from_start, started[edges.source], NONE))
 
 

@@ -39,7 +39,6 @@ class Added(NamedTuple):
 
     communication_s: float = 0.0
     bubble_s: float = 0.0
-    work_s: float = 0.0
 
 
 NOTHING = Added()
@@ -109,7 +108,10 @@ def predict_changed(
         InsufficientEvidenceError: nothing of the step is left.
     """
     pairs = zip(baseline.iterations, iterations(changed.graph), strict=True)
-    replayed = max(median(_corrected(*pair) for pair in zip(*rank, strict=True)) for rank in pairs)
+    replayed = max(
+        median(then.replayed_s * (now.measured_s / now.replayed_s if now.replayed_s else 1.0) for now, then in rank)
+        for rank in (zip(*each, strict=True) for each in pairs)
+    )
     value = max(replayed + sum(added), 0.0)
     if not value:
         message = (
@@ -121,16 +123,14 @@ def predict_changed(
     width = baseline.doubt + doubt + (0.0 if unchanged else baseline.unmatched)
     width += UNREALISED * abs(value - measured) / value
     modelled = min(max(sum(added), 0.0) / value, 1.0)
-    traced = _traced_share(changed) * (1 - modelled)
+    rows = path_edges(changed.graph)
+    weight = changed.graph.edges.weight[rows]
+    traced = (1 - modelled) * (float(weight[~changed.scaled[rows]].sum() / weight.sum()) if weight.any() else 1.0)
     return WhatIfPrediction(
         value=value, low=value / (1 + width), high=value * (1 + width), measured=measured,
         replayed=baseline.step.replayed_s, traced=traced, scaled=1 - modelled - traced, modelled=modelled,
         graph=changed.graph, added=added,
     )  # fmt: skip
-
-
-def _corrected(before: Times, after: Times) -> float:
-    return after.replayed_s * before.measured_s / before.replayed_s if before.replayed_s else after.replayed_s
 
 
 def _doubt(ranks: Sequence[Sequence[Times]], unexplained_share: float) -> float:
@@ -144,13 +144,6 @@ def _noise(times: Sequence[float]) -> float:
         return UNSEEN_NOISE
     middle = median(times)
     return MAD_TO_DEVIATION * median(abs(time - middle) for time in times) / middle
-
-
-def _traced_share(changed: Changed) -> float:
-    rows = path_edges(changed.graph)
-    weight = changed.graph.edges.weight[rows]
-    total = float(weight.sum())
-    return float(weight[~changed.scaled[rows]].sum()) / total if total else 1.0
 
 
 SLOWER = 0.02

@@ -60,11 +60,6 @@ def has_fused_norm(w: Workload) -> bool:
     return apex or "rms" in (w.attention or "").casefold()
 
 
-def reduces_in_buckets(w: Workload) -> bool:
-    """Whether replicas are PyTorch's DistributedDataParallel."""
-    return re.search(r"nanotron|\bddp\b", (w.framework or "").casefold()) is not None
-
-
 def gathers_logits(w: Workload) -> bool:
     """Whether the stack gathers logits for the loss and keeps gathered activations."""
     return (w.framework or "").casefold().startswith(GATHERS_LOGITS)
@@ -136,7 +131,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         gradient_bytes=OPERAND_BYTES[accumulates] if master else parameter,
         reduce_bytes=reduced,
         gather_bytes=(reduced if not over_replicas or gathers else 0.0) + (parameter if over_replicas else 0.0),
-        reduction_bucket=DDP_BUCKET if reduces_in_buckets(w) else np.inf,
+        reduction_bucket=DDP_BUCKET if re.search(r"nanotron|\bddp\b", (w.framework or "").casefold()) else np.inf,
         logit_bytes=_logit_bytes(w),
         loss_chunks=_loss_chunks(w, architecture),
         vocab_parallel_loss=float(not gathers),

@@ -216,12 +216,6 @@ class StepInputs:
         )
 
     @cached_property
-    def qkv_width_per_device(self) -> Number:
-        """Width of queries, keys and values that one device computes."""
-        queries = self.model.qkv_width - self.model.key_value_width
-        return queries / self.plan.model + self.model.key_value_width / self.key_value_parts
-
-    @cached_property
     def held_key_value_width(self) -> Number:
         """Width of keys and values that one device holds: those of its own heads, of one at least."""
         heads, degree = self.model.kv_heads, self.plan.model
