@@ -16,12 +16,13 @@ def config(tmp_path):
 
 
 def test_a_maxtext_configuration_becomes_a_record(asap, config):
-    done = asap("experiments", "add", "mine", "--config", config, "ici_tensor_parallelism=2", "--hardware", "v5e-16")
+    said = ("ici_tensor_parallelism=2", "max_target_length=1024", "--hardware", "v5e-16")
+    done = asap("experiments", "add", "mine", "--config", config, *said)
     assert done.code == 0, done.err
     record = json.loads(asap("experiments", "show", "mine", "--format", "json").out)
     assert record["plan"]["ici"] == {"replica": 1, "data": 8, "seq": 1, "model": 2, "expert": 1, "stage": 1}
     assert (record["workload"]["global_batch"], record["model"]["layers"]) == (32, 32)
-    assert record["provenance"]["plan.ici.model"].startswith("override")
+    assert record["provenance"]["workload.sequence_length"].startswith("override")
     shown = asap("experiments", "show", "mine", "--all").out
     assert "model.layers" in shown
     assert "override" in shown
