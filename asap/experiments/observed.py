@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from asap.core.errors import ConfigError
-from asap.core.units import format_bytes, format_seconds
+from asap.core.units import counted, format_bytes, format_seconds
 
 EndingKind = Literal[
     "out_of_memory", "out_of_host_memory", "collective_timeout", "communication_error", "not_a_number",
@@ -112,7 +112,7 @@ class StepTimes(BaseModel):
     ) -> "MeasuredStep":
         """The median of the steady steps; raises ConfigError where there are fewer of them."""
         if self.steps < fewest or self.median is None:
-            reason = f"has {self.steps} steady steps behind the warm-up; {fewest} are needed"
+            reason = f"has {counted(self.steps, 'steady step')} behind the warm-up; {fewest} are needed"
             raise ConfigError(reason, where=where or source)
         said = {name: getattr(self, name) for name in ("least", "most", "deviation", "steps", "left_out")}
         return MeasuredStep(seconds=self.median, tokens_per_device=tokens_per_device, source=source, **said)

@@ -32,17 +32,19 @@ class KnowledgeHit:
     why: tuple[str, ...]
 
 
-def search_knowledge(query: str, limit: int = 5) -> list[KnowledgeHit]:
+def search_knowledge(query: str, limit: int = 5, *, origin: str | None = None) -> list[KnowledgeHit]:
     """The notes that are relevant to a question or a diagnosis, best first, preferring different sections.
 
     Args:
         query: words of an engineer or of a diagnosis.
         limit: how many.
+        origin: only ``bundled`` or only ``ingested`` notes.
     """
     from asap.knowledge.store.access import query_index
 
     found = query_index(NoteCorpus(), lambda index: index.search(query, limit + _SPARE))
-    return _diverse(list(map(_hit, found)), limit)
+    hits = [_hit(one) for one in found]
+    return _diverse([hit for hit in hits if origin in (None, hit.note.origin)], limit)
 
 
 def get_note(note_id: str) -> Note:

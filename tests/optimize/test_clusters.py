@@ -44,7 +44,7 @@ def recipe(request, tmp_path, monkeypatch):
         monkeypatch.setenv("MODE", mode)
         tried = RunEvaluator(
             Command(values["--command"], values.get("--wait-for"), values["--cancel"]), "20261129-040312-1f3a9c",
-            lambda plan: Overrides(maxtext=words), None, RunLimits(10, seconds), tmp_path,
+            lambda plan: Overrides(stack="maxtext", text=words), None, RunLimits(10, seconds), tmp_path,
         )  # fmt: skip
         return tried.evaluate("data=8", place), (tmp_path / "calls").read_text()
 

@@ -169,6 +169,10 @@ def of_another_run(reading: LogReading, settings: LogSettings, experiment: Exper
         found.append(("chip", chip, known.chip.name))
     if known and known.chip.kind == "gpu":
         found.append(("devices", settings.devices, said.devices))
+    trained, whole = settings.trainable, settings.parameters
+    all_of_them = experiment.hyperparameters and not experiment.workload.adapter_rank
+    if all_of_them and trained and whole and trained < _MOST_ADAPTERS * whole:
+        found.append(("trained parameters", exact(trained), exact(whole)))
     found += [
         ("global batch", settings.global_batch, experiment.workload.global_batch),
         ("sequence length", settings.sequence, experiment.workload.sequence_length),
