@@ -31,8 +31,8 @@ ALL: tuple[Projection, ...] = (*_QKV, "o", *_INTO_MLP, "down")
 
 def projections(said: Any) -> Any:
     """Those that a setting names, of a list or its text; all where it names none, such as ``all-linear``."""
-    if isinstance(said, tuple):
-        return said
+    if isinstance(said, list | tuple) and {*said} <= {*ALL}:
+        return tuple(said)
     words = re.findall(r"[a-z0-9_-]+", str(said).casefold())
     named = {one for word in words for one in _NAMES.get(word, ())}
     return tuple(one for one in ALL if one in named) or ALL
@@ -42,12 +42,13 @@ Projections = Annotated[tuple[Projection, ...], BeforeValidator(projections)]
 
 
 def _shapes(model: Architecture, adapted: tuple[Projection, ...]) -> list[tuple[float, float, float]]:
-    """Width in, width out and the number of each matrix that has an adapter, mean over layers."""
+    """Width in, width out and number of each matrix that has an adapter, mean over layers; all where none is said."""
     width, mlp, each = model.d_model or 0, model.d_ff or 0, model.expert_d_ff or 0
     queries, keys = ((count or 0) * (model.head_dim or 0) for count in (model.heads, model.kv_heads))
     of_attention: dict[str, tuple[float, float]] = {
         "q": (width, queries), "k": (width, keys), "v": (width, keys), "o": (queries, width),
     }  # fmt: skip
+    adapted = adapted or ALL
     found: list[tuple[float, float, float]] = [(*of_attention[name], 1.0) for name in adapted if name in of_attention]
     routed = model.moe_layers / model.layers if model.layers else 0.0
     experts = model.experts + model.shared_experts

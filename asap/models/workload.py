@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.units import Count
-from asap.models.adapters import ALL, Projections
+from asap.models.adapters import Projections
 
 FULL_PRECISION = ("fp32", "float32")
 """Names of 32-bit floating point; a workload that names no precision computes in bf16."""
@@ -46,7 +46,7 @@ class Workload(BaseModel):
         default=None,
         description="of low-rank adapters that are trained beside frozen weights (LoRA); None: there are none",
     )
-    adapted: Projections = Field(default=ALL, description="projections of a layer that have adapters")
+    adapted: Projections = Field(default=(), description="projections of a layer that have adapters; none: all")
     frozen_precision: FrozenPrecision | None = Field(
         default=None, description="in which adapters leave the weights; None: as weights that are trained"
     )

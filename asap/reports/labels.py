@@ -63,11 +63,12 @@ def name_or_size(model: Architecture | None) -> str | None:
 
 
 def batch_size(workload: Workload) -> str:
-    """``256 sequences of 8,192 tokens``, of what is known; ``unknown`` of neither."""
+    """``256 sequences of 8,192 tokens, LoRA of rank 8``, of what is known; ``unknown`` of neither."""
     if not workload.global_batch and not workload.sequence_length:
         return UNKNOWN
     batch = counted(workload.global_batch, "sequence") if workload.global_batch else "sequences"
-    return f"{batch} of {workload.sequence_length:,} tokens" if workload.sequence_length else batch
+    batch += f" of {workload.sequence_length:,} tokens" if workload.sequence_length else ""
+    return batch + (f", LoRA of rank {workload.adapter_rank}" if workload.adapter_rank else "")
 
 
 def _origin(experiment: ExperimentSummary) -> str:
