@@ -31,6 +31,8 @@ def read_nemo(
     values = {key: value for key, value in dotted(values).items() if not key.startswith(replaced)} | sections
     refuse(spec("nemo"), StackSettings(values, str(path)))
     found, open_ = arguments_of(values, kind)
+    adapters = (key for key in values if key.startswith(("peft.", "model.peft.")))
+    found |= {key.removeprefix("model."): values[key] for key in adapters}
     archive = str(values.get("model.restore_from_path") or "")
     notes = [
         f"{path.name}: {key} is {plain(value, 60)}, which is not resolved"
