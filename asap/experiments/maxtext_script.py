@@ -20,7 +20,7 @@ from asap.experiments.maxtext import BASE, OPEN, TABLE, TOKEN, read_maxtext
 from asap.experiments.shell import Command, Start, environment_of, has_substitution, options, starts_in, words
 
 _TRAINS = re.compile(TABLE.command.program if TABLE.command else "")
-_OVERRIDE = re.compile(r"[A-Za-z_]\w*=")
+_OVERRIDE = re.compile(r"[A-Za-z_][\w.]*=")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[@\])?\}?$", re.ASCII)
 _SHELL_OPERATORS = frozenset(";&|<>()")
 _HARDWARE, _SLICES = ("tpu_type", "device_type"), ("num_slices", "num_nodes")
