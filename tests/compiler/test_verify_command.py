@@ -136,7 +136,7 @@ def test_a_proposal_is_that_of_the_latest_session_and_makes_no_other(run_known):
     assert "proposals of session first, predicted step time against now 1: -" in done.stderr
     assert list(sessions()) == ["first"]
     Chat(restore("first", store)).turn("oom 1", lambda piece: None)
-    best = restore("first", store).proposals[0].plan
+    best = restore("first", store).inquiry.proposals[0].plan
     assert best != analysis.proposals[0].plan
     done = run_known("known", "--proposal", "1", "--format", "json")
     assert Plan.model_validate(json.loads(done.stdout)[0]["plan"]) == best
