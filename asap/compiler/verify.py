@@ -46,10 +46,9 @@ def verify(
         raise BadInputError("MaxText's step is compiled for TPUs only", where=hardware.chip.title)
     if options.flags and hardware.topology is None:
         raise BadInputError("--flags are those of the TPU compiler", where=hardware.chip.title)
-    if options.is_reference and experiment.model is None:
-        raise InsufficientEvidenceError(
-            "the model is not known", where=experiment.id, hint="give your own step with --train-step"
-        )
+    if options.is_reference and (experiment.model is None or experiment.workload.adapter_rank):
+        reason = "the reference step trains no adapters" if experiment.model else "the model is not known"
+        raise InsufficientEvidenceError(reason, where=experiment.id, hint="give your own step with --train-step")
     programs = [_program(experiment, hardware, plan, options) for plan in plans]
     requests = [request for request, reason in programs if not reason]
     progress(f"compiling {counted(len(requests), 'program')} for {hardware.chip.title} {hardware.shape}")
