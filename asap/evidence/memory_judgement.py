@@ -122,6 +122,7 @@ def _of_less(run: Run) -> Iterator[Variant]:
     if not run.plan.offload:
         yield Variant("offload", 1.0, replace(run, plan=run.plan.model_copy(update={"offload": ("optimizer",)})))
     moments = {"first_moment_precision": "int8", "second_moment_precision": "int8", "weight_precision": "bf16"}
+    moments |= {"fsdp_upcasts": None}
     yield Variant("smaller states", 1.0, working(run, **moments))
 
 

@@ -68,7 +68,7 @@ class ConfigurationGrid:
             **self._lever_inputs(architecture, workload),
             microbatches=self.microbatches,
         )
-        work = under_meshes(self._workload_inputs(architecture, workload), layout, workload)
+        work = under_meshes(self._workload_inputs(architecture, workload), layout, workload, architecture)
         return StepInputs(model_inputs(architecture), work, hardware_inputs(hardware, workload), layout)
 
     @cached_property

@@ -23,6 +23,7 @@ _MOST_NOTES = 3
 _MEMORY = (
     "precision",
     "weight_precision",
+    "fsdp_upcasts",
     "optimizer",
     "zero_stage",
     "loss_chunks",

@@ -113,6 +113,16 @@ def test_a_plan_that_the_step_cannot_express_keeps_no_other_from_being_compiled(
     assert compiled["fits"] is True
 
 
+def test_the_reference_step_is_not_compiled_for_a_run_that_trains_adapters(run):
+    store = ExperimentStore()
+    known = store.get("tiny")
+    store.add(
+        known.model_copy(update={"id": "lora", "workload": known.workload.model_copy(update={"adapter_rank": 8})})
+    )
+    with pytest.raises(InsufficientEvidenceError, match="trains no adapters"):
+        run("lora", "--plan", "data=4")
+
+
 def test_two_steps_at_once_are_refused(run):
     with pytest.raises(UsageError, match="mutually exclusive"):
         run("tiny", "--plan", "data=4", "--maxtext", "--train-step", "a:b")

@@ -14,10 +14,6 @@ from asap.study.study import Study, study_of
 from tests.experiments.golden.readings import cases, laid_out
 
 _EACH, _NEARLY = 8, 0.02
-_OPEN = dict.fromkeys(
-    ("swift: replicas and fsdp", "adapters: a rank beside a switch that is off"),
-    "weights that FSDP turns into fp32 are predicted as they lie now",
-)
 
 
 def _is_whole(case: dict[str, Any]) -> bool:
@@ -31,14 +27,16 @@ def _is_whole(case: dict[str, Any]) -> bool:
 
 
 _CASES = [case for number, case in enumerate(filter(_is_whole, cases())) if number % _EACH == 0]
-_CASES += [case for case in cases() if case["case"].startswith(("axolotl", "swift: replicas")) and _is_whole(case)]
+_CASES += [
+    case
+    for case in cases()
+    if case["case"].startswith(("axolotl", "swift: replicas", "adapters: a rank beside")) and _is_whole(case)
+]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", _CASES, ids=lambda case: case["case"])
 def test_a_proposal_is_predicted_as_what_its_settings_say(case: dict[str, Any], tmp_path: Path) -> None:
-    if case["case"] in _OPEN:
-        pytest.xfail(_OPEN[case["case"]])
     path, known = laid_out(case, tmp_path), Experiment.model_validate(case["experiment"])
     run = _study(path, case["overrides"], known)
     work, now = run.experiment.workload, run.experiment.hyperparameters

@@ -28,7 +28,7 @@ from asap.stacks.trainer.arguments import (
     fields_of,
     is_run_by_yaml,
     precision,
-    weight_precision,
+    weights,
 )
 from asap.stacks.words import Word
 from asap.stacks.writing import yaml_lines
@@ -75,13 +75,16 @@ def _size_key(settings: Settings, axis: str) -> str:
 
 def workload(settings: Settings) -> dict[str, object]:
     """Numerics and kernels that the arguments of the program say."""
-    arguments, sharded = arguments_of(settings), layout_of(TABLE, settings) != "replica"
-    return fields_of(arguments) | {
-        "framework": "Accelerate FSDP" if is_fsdp(settings) else "Accelerate DDP",
-        "precision": precision(arguments, settings),
-        "weight_precision": weight_precision(arguments, settings, sharded),
-        "sync_each_batch": field_of(TRAINER, "sync_each_batch", arguments),
-    }
+    arguments = arguments_of(settings)
+    return (
+        fields_of(arguments)
+        | weights(arguments, settings)
+        | {
+            "framework": "Accelerate FSDP" if is_fsdp(settings) else "Accelerate DDP",
+            "precision": precision(arguments, settings),
+            "sync_each_batch": field_of(TRAINER, "sync_each_batch", arguments),
+        }
+    )
 
 
 def open_batch(settings: Settings, plan: Plan | None) -> tuple[str, ...]:

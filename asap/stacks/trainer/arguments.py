@@ -113,11 +113,13 @@ def precision(arguments: Settings, settings: Settings) -> str | None:
     return "fp32" if arguments and stated else None
 
 
-def weight_precision(arguments: Settings, settings: Settings, sharded: bool) -> str | None:
-    """``bf16`` where weights stay as they are loaded: FSDP turns them into fp32 under mixed precision
-    (accelerate, ``accelerator.py`` and ``utils/fsdp_utils.py``)."""
+def weights(arguments: Settings, settings: Settings) -> dict[str, object]:
+    """Their precision as they are loaded; FSDP turns them into fp32 under mixed precision (accelerate,
+    ``accelerator.py`` and ``utils/fsdp_utils.py``)."""
+    if not loaded_in_bf16(arguments):
+        return {}
     mixed = field_of(TRAINER, "precision", {**settings, **arguments}) != "no"
-    return "bf16" if loaded_in_bf16(arguments) and not (sharded and mixed) else None
+    return {"weight_precision": "bf16", "fsdp_upcasts": mixed or None}
 
 
 def loaded_in_bf16(arguments: Settings) -> bool:

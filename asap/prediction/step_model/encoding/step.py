@@ -203,7 +203,9 @@ def step_inputs(plans: Sequence[Plan], architecture: Architecture, workload: Wor
     model = model_inputs(architecture)
     layout = plan_inputs(plans, model, workload)
     work = workload_under_plans(plans, workload, architecture)
-    return StepInputs(model, under_meshes(work, layout, workload), hardware_inputs(hardware, workload), layout)
+    return StepInputs(
+        model, under_meshes(work, layout, workload, architecture), hardware_inputs(hardware, workload), layout
+    )
 
 
 def require(architecture: Architecture | None, workload: Workload) -> Architecture:

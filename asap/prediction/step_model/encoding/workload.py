@@ -253,8 +253,13 @@ def workload_under_plans(plans: Sequence[Plan], w: Workload, architecture: Archi
     return inputs
 
 
-def under_meshes(work: WorkloadInputs, layout: PlanInputs, w: Workload) -> WorkloadInputs:
-    """With what a mesh decides of ZeRO: DeepSpeed's stage, and whether devices that share a sequence hold copies."""
+def under_meshes(work: WorkloadInputs, layout: PlanInputs, w: Workload, architecture: Architecture) -> WorkloadInputs:
+    """With what a mesh decides: whether FSDP turns weights into fp32, DeepSpeed's stage of ZeRO, and whether devices
+    that share a sequence hold copies."""
+    if w.fsdp_upcasts:
+        wide = workload_inputs(w.model_copy(update={"weight_precision": None}), architecture)
+        sizes = {name: np.where(layout.fsdp > 1, getattr(wide, name), getattr(work, name)) for name in FROM_STATE}
+        work = replace(work, **sizes)
     if stack_of(w.framework) != "deepspeed":
         widely = work.weights_over_tokens * (layout.fsdp > 1)
         return replace(work, weights_over_tokens=widely) if w.zero_stage == 0 else work
