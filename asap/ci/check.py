@@ -1,7 +1,7 @@
 """``check``: from two commits to a report."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -28,11 +28,12 @@ class Options:
     configurations: tuple[str, ...] = ()
     policy: Policy | None = None
     prices: Prices | None = None
+    hardware: Mapping[str, str] | None = None
 
     def applied_to(self, base: Policy) -> Policy:
         """The policy of the base commit with these options over it."""
         policy = self.policy or base
-        options = {"configurations": self.configurations, "prices": self.prices}
+        options = {"configurations": self.configurations, "prices": self.prices, "hardware": self.hardware}
         return policy.model_copy(update={field: value for field, value in options.items() if value})
 
 

@@ -51,6 +51,17 @@ def test_a_workflow_gets_annotations_and_a_summary(based, ci, tmp_path, monkeypa
     assert "::error" not in done.stdout
 
 
+def test_hardware_that_no_file_names_comes_from_the_command_line(repo, ci):
+    text = "model_name_or_path: meta-llama/Meta-Llama-3-8B\nstage: sft\nfinetuning_type: lora\nlora_rank: {}\n"
+    more = "per_device_train_batch_size: 1\ngradient_accumulation_steps: 8\ncutoff_len: 2048\nbf16: true\n"
+    repo.commit(**{"a.yaml": text.format(8) + more})
+    repo.commit(**{"a.yaml": text.format(64) + more})
+    unknown, known = ci("--base", "HEAD~1", "--format", "json"), ci("--base", "HEAD~1", "--hardware", "h100-8")
+    assert "--hardware h100-64" in unknown.stdout
+    assert "hardware h100-8, 8 devices" in known.stdout
+    assert "passes" in known.stdout
+
+
 def test_patterns_prices_and_policy_come_from_the_command_line(repo, ci, tmp_path):
     (tmp_path / "prices.toml").write_text("currency = 'EUR'\n[chips]\nv5p = 1\n")
     (tmp_path / "policy.toml").write_text("[ci]\ninvalid = 'warn'\n")

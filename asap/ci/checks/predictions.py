@@ -19,7 +19,7 @@ _PADDING = 128
 """Tokens to a multiple of which Megatron-LM pads a vocabulary, times the ways in which it is split
 (``--make-vocab-size-divisible-by``)."""
 
-_NO_HARDWARE = 'the hardware is unknown: name it in asap.toml: [ci.hardware] "configs/**" = "v5e-256", or "h100-64"'
+_NO_HARDWARE = 'the hardware is unknown: add --hardware h100-64, or in asap.toml [ci.hardware] "configs/**" = "h100-64"'
 
 
 @dataclass(frozen=True)

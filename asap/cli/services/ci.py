@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.options import Prices
+from asap.cli.shared.options import Hardware, Prices
 from asap.cli.shared.output import warn
 from asap.cli.shared.progress import progress
 
@@ -48,6 +48,7 @@ def check(
     policy: Annotated[
         Path | None, typer.Option(help="Policy file; by default asap.toml or pyproject.toml of the base commit.")
     ] = None,
+    hardware: Hardware = None,
     prices: Prices = None,
     repository: Annotated[Path, typer.Option(help="Folder inside the repository.")] = Path(),
     format: Annotated[CiFormat, typer.Option(help="Output format.")] = CiFormat.MARKDOWN,
@@ -71,6 +72,7 @@ def check(
         configurations=tuple(files or ()),
         policy=read_policy(policy) if policy else None,
         prices=read_prices(prices) if prices else None,
+        hardware={"*": hardware} if hardware else None,
     )
     opened = Repository(repository)
     with progress() as show:
