@@ -121,9 +121,8 @@ def _of_less(run: Run) -> Iterator[Variant]:
         yield Variant("sharded states", 1.0, _over(run, replica=1, data=data), weight=0.5)
     if not run.plan.offload:
         yield Variant("offload", 1.0, replace(run, plan=run.plan.model_copy(update={"offload": ("optimizer",)})))
-    moments = {"first_moment_precision": "int8", "second_moment_precision": "int8", "weight_precision": "bf16"}
-    moments |= {"fsdp_upcasts": None}
-    yield Variant("smaller states", 1.0, working(run, **moments))
+    moments = {"first_moment_precision": "int8", "second_moment_precision": "int8"}
+    yield Variant("smaller states", 1.0, working(run, **moments, weight_precision="bf16", fsdp_upcasts=None))
 
 
 def _over(run: Run, **degrees: int) -> Run:

@@ -37,9 +37,7 @@ class Workload(BaseModel):
     weight_precision: str | None = Field(
         default=None, description="in which JAX and FSDP keep parameters, gradients and moments: fp32, bf16"
     )
-    fsdp_upcasts: bool | None = Field(
-        default=None, description="whether FSDP keeps in fp32 what it shards of weights that are loaded in 16 bits"
-    )
+    fsdp_upcasts: bool | None = Field(default=None, description="whether FSDP shards 16-bit weights as fp32")
     gradient_precision: str | None = Field(default=None, description="of the gradients: fp32, bf16")
     first_moment_precision: str | None = Field(
         default=None, description="of Adam's first moment, or of what another optimizer keeps like it: fp32, bf16, int8"

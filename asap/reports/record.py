@@ -116,8 +116,7 @@ def _numerics(experiment: Experiment) -> Iterable[str]:
     if plan is not None and plan.offload:
         yield f"offload {'+'.join(plan.offload)}"
     for field in _MEMORY:
-        value = getattr(work, field)
-        if value not in (None, False):
+        if (value := getattr(work, field)) not in (None, False):
             yield field.replace("_", " ") if value is True else f"{field.replace('_', ' ')} {value}"
     yield from (f"{key}={plain(settings[key], 30)}" for key in _MEMORY_KEYS if settings.get(key) not in (None, ""))
 

@@ -202,10 +202,8 @@ def step_inputs(plans: Sequence[Plan], architecture: Architecture, workload: Wor
     require(architecture, workload)
     model = model_inputs(architecture)
     layout = plan_inputs(plans, model, workload)
-    work = workload_under_plans(plans, workload, architecture)
-    return StepInputs(
-        model, under_meshes(work, layout, workload, architecture), hardware_inputs(hardware, workload), layout
-    )
+    work = under_meshes(workload_under_plans(plans, workload, architecture), layout, workload, architecture)
+    return StepInputs(model, work, hardware_inputs(hardware, workload), layout)
 
 
 def require(architecture: Architecture | None, workload: Workload) -> Architecture:
