@@ -59,7 +59,8 @@ def smallest_fit(study: Study) -> SmallestFit | None:
     found = [
         (changes + len(trials), trials, smallest)
         for trials in _together(study)
-        if (best := _smallest(_under(study, trials), (now.probability_fits if now else None) or 0.0)) is not None
+        if (best := _smallest(_under(study, trials), (now.probability_fits if now else None) or 0.0, not trials))
+        is not None
         for changes, smallest in [best]
     ]
     least = _fit_of(study, *min(found, key=lambda one: one[0])[1:]) if found else None
@@ -86,8 +87,9 @@ def _under(study: Study, trials: tuple[Trial, ...]) -> Study:
     return replace(study, experiment=experiment.model_copy(update={"observed": None}), outcomes=seen)
 
 
-def _smallest(study: Study, odds: float) -> tuple[float, Plan] | None:
-    """The cost of the cheapest plan that fits, likelier than what runs, and the plan."""
+def _smallest(study: Study, odds: float, unchanged: bool) -> tuple[float, Plan] | None:
+    """The cost of the cheapest plan that fits, likelier than what runs, and the plan; another one where the settings
+    are unchanged."""
     found = search(study, lambda meshes: np.zeros(len(meshes)))
     if found is None:
         return None
@@ -101,19 +103,18 @@ def _smallest(study: Study, odds: float) -> tuple[float, Plan] | None:
     risk = np.maximum(SURE_TO_FIT - evaluation.fit_odds[index], 0) / RISK
     cost = found.effort(places) / CHANGE_COST + (gain.max() - gain) / np.log(LONGER) + risk
     rows = np.argsort(cost, kind="stable")[:_LOOKED_AT]
-    plans = [found.plan(places[row]) for row in rows]
-    costs = [float(cost[row]) + kept_on_host(plan) for row, plan in zip(rows, plans, strict=True)]
-    cheapest = sorted(zip(costs, plans, strict=True), key=lambda one: one[0])
+    plans = [(float(cost[row]), found.plan(places[row])) for row in rows]
+    other = [(each + kept_on_host(plan), plan) for each, plan in plans if not unchanged or _changes(study, plan)]
+    cheapest = sorted(other, key=lambda one: one[0])
     return next((one for one in cheapest if why_not_launched(study, one[1]) is None), None)
 
 
 def _fit_of(study: Study, trials: tuple[Trial, ...], plan: Plan) -> SmallestFit:
-    assert study.plan is not None
     under, run = _under(study, trials), run_of(study)
     (found,) = expect(under, [plan])
     settings = {key: value for trial in trials for key, value in trial.settings(run).items()}
     changed = [trial.title for trial in trials]
-    changed += [str(one) for one in changed_settings(plan, study.plan, study.experiment.workload)]
+    changed += _changes(study, plan)
     if plan == study.plan:
         line = setting_lines(run.stack, settings, run.settings)
     else:
@@ -122,6 +123,11 @@ def _fit_of(study: Study, trials: tuple[Trial, ...], plan: Plan) -> SmallestFit:
         plan=plan, settings=settings, prediction=found,
         statement=f"{', '.join(changed)}: {_takes(found)}", lines=(line,),
     )  # fmt: skip
+
+
+def _changes(study: Study, plan: Plan) -> list[str]:
+    assert study.plan is not None
+    return [str(one) for one in changed_settings(plan, study.plan, study.experiment.workload)]
 
 
 def _takes(found: Prediction) -> str:

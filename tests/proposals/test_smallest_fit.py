@@ -66,6 +66,17 @@ def test_the_smallest_change_is_never_larger_than_what_the_mesh_alone_would_take
     assert (len(smallest.settings) + changes_of(smallest.plan, study.plan), len(smallest.lines)) == (1, 1)
 
 
+@pytest.mark.parametrize("length", [2048, 3072, 4096])
+def test_the_smallest_change_changes_something_where_little_is_said_and_the_odds_are_wide(length: int):
+    study = run(
+        "data=64 microbatches=2 remat=full", "qwen2.5-72b", "a100-40gb-64", 128, length, "DeepSpeed", zero_stage=3,
+        **{"train_micro_batch_size_per_gpu": 1, "zero_optimization.stage": 3},
+    )  # fmt: skip
+    smallest = found(study)
+    assert smallest.settings or changes_of(smallest.plan, study.plan)
+    assert smallest.statement[0].isalpha()
+
+
 def test_what_no_change_makes_fit_has_none_and_is_told_so_and_what_may_fit_is_named():
     study = run("data=16 microbatches=1 remat=full", "llama3-405b", "v5e-16", 16, 8192, "MaxText", attention="flash")
     assert smallest_fit(study) is None
