@@ -31,7 +31,8 @@ LONGER = 1.25
 """A step so much longer, at the upper end of its interval, costs one change: judgement."""
 RISK = 1 - LIKELY
 """Risk to run out of memory that costs one change: judgement."""
-EVEN = 0.5  # odds to fit that a change needs where nothing is likely to
+LESS_RISK = 2
+"""Times as likely to run out of memory what runs is as a change that is worth naming: judgement."""
 MOST_SETTINGS = 2
 """Settings beside the plan that are changed together."""
 _LOOKED_AT = 50
@@ -59,8 +60,7 @@ def smallest_fit(study: Study) -> SmallestFit | None:
     found = [
         (changes + len(trials), trials, smallest)
         for trials in _together(study)
-        if (best := _smallest(_under(study, trials), (now.probability_fits if now else None) or 0.0, not trials))
-        is not None
+        if (best := _smallest(_under(study, trials), (now.probability_fits if now else None) or 0.0)) is not None
         for changes, smallest in [best]
     ]
     least = _fit_of(study, *min(found, key=lambda one: one[0])[1:]) if found else None
@@ -87,14 +87,13 @@ def _under(study: Study, trials: tuple[Trial, ...]) -> Study:
     return replace(study, experiment=experiment.model_copy(update={"observed": None}), outcomes=seen)
 
 
-def _smallest(study: Study, odds: float, unchanged: bool) -> tuple[float, Plan] | None:
-    """The cost of the cheapest plan that fits, likelier than what runs, and the plan; another one where the settings
-    are unchanged."""
+def _smallest(study: Study, odds: float) -> tuple[float, Plan] | None:
+    """The cost of the cheapest plan that fits, clearly likelier than what runs, and the plan."""
     found = search(study, lambda meshes: np.zeros(len(meshes)))
     if found is None:
         return None
     evaluation = found.evaluation
-    likelier = evaluation.valid & (evaluation.fit_odds > max(odds, EVEN))
+    likelier = evaluation.valid & ((1 - evaluation.fit_odds) * LESS_RISK < 1 - odds)
     places = np.argwhere(likelier & evaluation.fits if np.any(likelier & evaluation.fits) else likelier)
     if not len(places):
         return None
@@ -103,18 +102,19 @@ def _smallest(study: Study, odds: float, unchanged: bool) -> tuple[float, Plan] 
     risk = np.maximum(SURE_TO_FIT - evaluation.fit_odds[index], 0) / RISK
     cost = found.effort(places) / CHANGE_COST + (gain.max() - gain) / np.log(LONGER) + risk
     rows = np.argsort(cost, kind="stable")[:_LOOKED_AT]
-    plans = [(float(cost[row]), found.plan(places[row])) for row in rows]
-    other = [(each + kept_on_host(plan), plan) for each, plan in plans if not unchanged or _changes(study, plan)]
-    cheapest = sorted(other, key=lambda one: one[0])
+    plans = [found.plan(places[row]) for row in rows]
+    costs = [float(cost[row]) + kept_on_host(plan) for row, plan in zip(rows, plans, strict=True)]
+    cheapest = sorted(zip(costs, plans, strict=True), key=lambda one: one[0])
     return next((one for one in cheapest if why_not_launched(study, one[1]) is None), None)
 
 
 def _fit_of(study: Study, trials: tuple[Trial, ...], plan: Plan) -> SmallestFit:
+    assert study.plan is not None
     under, run = _under(study, trials), run_of(study)
     (found,) = expect(under, [plan])
     settings = {key: value for trial in trials for key, value in trial.settings(run).items()}
     changed = [trial.title for trial in trials]
-    changed += _changes(study, plan)
+    changed += [str(one) for one in changed_settings(plan, study.plan, study.experiment.workload)]
     if plan == study.plan:
         line = setting_lines(run.stack, settings, run.settings)
     else:
@@ -123,11 +123,6 @@ def _fit_of(study: Study, trials: tuple[Trial, ...], plan: Plan) -> SmallestFit:
         plan=plan, settings=settings, prediction=found,
         statement=f"{', '.join(changed)}: {_takes(found)}", lines=(line,),
     )  # fmt: skip
-
-
-def _changes(study: Study, plan: Plan) -> list[str]:
-    assert study.plan is not None
-    return [str(one) for one in changed_settings(plan, study.plan, study.experiment.workload)]
 
 
 def _takes(found: Prediction) -> str:
