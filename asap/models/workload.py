@@ -51,6 +51,7 @@ class Workload(BaseModel):
     frozen_precision: FrozenPrecision | None = Field(
         default=None, description="in which adapters leave the weights; None: as weights that are trained"
     )
+    optimizer_in_backward: bool | None = Field(default=None, description="whether a gradient is used once it is there")
     optimizer: str | None = Field(default=None, description="adamw, adafactor, sgd, …")
     attention: str | None = Field(default=None, description="kernel: flash, splash, dot_product, …")
     framework: str | None = Field(default=None, description="MaxText, Megatron-LM, …")

@@ -300,6 +300,13 @@ def test_what_the_host_updates_leaves_gathered_layers_and_activations_on_the_dev
     assert np.all(updated.gradients > 0)
 
 
+def test_an_optimizer_inside_the_backward_pass_holds_the_gradients_of_a_layer_or_of_the_embedding():
+    work = WORK.model_copy(update={"framework": "torchtune FSDP"})
+    early = work.model_copy(update={"optimizer_in_backward": True})
+    whole, part = (float(np.sum(held("data=64", work=one).gradients)) for one in (work, early))
+    assert part < whole / 16
+
+
 def test_the_trainer_keeps_whole_gradients_from_microbatch_to_microbatch_under_fsdp():
     work = WORK.model_copy(update={"framework": "Accelerate FSDP"})
     whole = 2 * count_parameters(MODEL).total

@@ -128,7 +128,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         operand_bytes=operands,
         kept_input_bytes=operands if framework == "nemo" and operands < HALF else HALF,
         parameter_bytes=parameter,
-        gradient_bytes=OPERAND_BYTES[accumulates] if master else parameter,
+        gradient_bytes=(OPERAND_BYTES[accumulates] if master else parameter) * _held_gradients(w, architecture),
         reduce_bytes=reduced,
         gather_bytes=(reduced if not over_replicas or gathers else 0.0) + (parameter if over_replicas else 0.0),
         reduction_bucket=DDP_BUCKET if re.search(r"nanotron|\bddp\b", (w.framework or "").casefold()) else np.inf,
@@ -205,6 +205,15 @@ def _with_adapters(inputs: WorkloadInputs, w: Workload, architecture: Architectu
         dequantized_bytes=0.0 if packed is None else DEQUANTIZED_BYTES,
         adapter_width=adapter_width(architecture, w.adapted),
     )
+
+
+def _held_gradients(w: Workload, architecture: Architecture) -> float:
+    """Share of the gradients that is held at once: those of a layer, or of the embedding, where each is used once it is
+    there."""
+    if not w.optimizer_in_backward:
+        return 1.0
+    counted = count_parameters(architecture)
+    return max(counted.layers / (architecture.layers or 1), counted.total - counted.layers) / counted.total
 
 
 def _logit_bytes(w: Workload) -> float:
