@@ -8,7 +8,7 @@ from pathlib import Path
 
 from asap.core.errors import AsapError
 from asap.core.units import exact, format_bytes, format_rate, format_seconds, significant
-from asap.evidence.readings import CauseName, Run, Variant, passes_of_experts
+from asap.evidence.readings import RATES, CauseName, Run, Variant, passes_of_experts, usual_rate
 from asap.plans.axes import Axis
 from asap.prediction.prediction import Prediction
 
@@ -23,7 +23,7 @@ def _table() -> dict[str, dict[str, str]]:
 
 def sentence(variant: Variant, run: Run) -> str:
     """What it would be, without a capital and a full stop."""
-    work, rate = run.workload, run.hardware.chip.network.bandwidth
+    work, rate = run.workload, usual_rate(run, variant.cause if variant.cause in RATES else "network")
     return _table()[variant.cause]["statement"].format(
         nodes="slices" if run.hardware.chip.kind == "tpu" else "nodes",
         rate=format_rate(variant.size, "B"), usual=format_rate(rate, "B"), size=significant(variant.size, 2),

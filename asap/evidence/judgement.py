@@ -17,13 +17,14 @@ from asap.evidence.cause_words import check_of, expectation, sentence
 from asap.evidence.readings import (
     CONTRADICTED,
     PRIOR,
+    RATES,
     CauseName,
     Run,
     Variant,
     predicted,
     readings,
     run_of,
-    with_network,
+    with_rate,
 )
 from asap.evidence.step_belief import Z_90
 from asap.prediction.memory_outcomes import outcomes_of
@@ -246,13 +247,13 @@ def _ranked(run: Run, now: Prediction, seen: MeasuredRun) -> Iterator[Cause]:
 
 
 def _met(variant: Variant, seconds: float) -> Variant:
-    """The variant with the rate of the network at which the model meets the measured step, found by halving."""
-    if variant.cause != "network":
+    """The variant with the rate between devices at which the model meets the measured step, found by halving."""
+    if variant.cause not in RATES:
         return variant
     low, high = math.log(variant.size / 8), math.log(variant.size * 8)
     for _ in range(_HALVINGS):
         rate = math.exp((low + high) / 2)
-        found = predicted(with_network(variant.run, rate))
+        found = predicted(with_rate(variant.run, variant.cause, rate))
         if found is None or found.step_time is None:
             return variant
         low, high = (low, math.log(rate)) if found.step_time.value < seconds else (math.log(rate), high)

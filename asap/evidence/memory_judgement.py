@@ -13,7 +13,6 @@ from asap.evidence.judgement import SHOWN, Cause, Judgement, judge
 from asap.evidence.readings import CauseName, Run, Variant, predicted, readings, run_of, working
 from asap.experiments.observed import Ending
 from asap.models.parameters import count_parameters
-from asap.plans import Remat
 from asap.prediction.memory_outcomes import is_unexplained, outcomes_of
 from asap.prediction.prediction import MemoryPrediction
 from asap.study.study import Study
@@ -87,15 +86,13 @@ def _weighed(run: Run, memory: MemoryPrediction, ending: Ending | None, died: bo
 def _of_more(run: Run, memory: MemoryPrediction) -> Iterator[Variant]:
     """Readings under which the run would hold more."""
     for one in readings(run):
-        if one.cause in ("sequence", "attention", "precision"):
+        if one.cause in ("sequence", "attention", "precision", "no recomputation"):
             yield replace(one, weight=_UNSAID) if memory.unsaid and one.cause == "attention" else one
     for size in [times * (run.workload.global_batch or 0) for times in _TIMES]:
         if size:
             yield Variant(
                 "batch", size, working(run, global_batch=size), weight=(run.workload.global_batch or 0) / size
             )
-    if run.plan.remat is not Remat.NONE:
-        yield Variant("no recomputation", 1.0, replace(run, plan=run.plan.model_copy(update={"remat": Remat.NONE})))
     if run.plan.ici.data > 1:
         yield Variant("whole states", 1.0, _over(run, data=1, replica=run.plan.ici.replica * run.plan.ici.data))
     yield from (Variant("peaks", times, run, times, 1 / times) for times in _PEAKS)

@@ -24,7 +24,7 @@ from asap.stacks.launchers import contract_of
 from asap.study.study import Study
 
 CauseName = Literal[
-    "network", "slow device", "input", "interruptions", "sequence", "batch", "precision", "attention",
+    "network", "links", "slow device", "input", "interruptions", "sequence", "batch", "precision", "attention",
     "recomputation", "flags", "debugging", "counting", "experts", "setting", "host",
     "no recomputation", "whole states", "peaks", "saving", "loading", "other processes", "fragmentation",
     "sharded states", "offload", "smaller states",
@@ -96,9 +96,9 @@ class Variant:
 
 
 PRIOR: dict[CauseName, float] = {
-    "network": 0.30, "slow device": 0.08, "sequence": 0.12, "input": 0.10, "batch": 0.08, "attention": 0.08,
-    "flags": 0.08, "recomputation": 0.06, "interruptions": 0.05, "precision": 0.03, "debugging": 0.02, "counting": 0.01,
-    "experts": 0.15, "setting": 0.15, "host": 0.15,
+    "network": 0.30, "links": 0.10, "slow device": 0.08, "sequence": 0.12, "input": 0.10, "batch": 0.08,
+    "attention": 0.08, "flags": 0.08, "recomputation": 0.06, "no recomputation": 0.05, "interruptions": 0.05,
+    "precision": 0.03, "debugging": 0.02, "counting": 0.01, "experts": 0.15, "setting": 0.15, "host": 0.15,
 }  # fmt: skip
 """How likely each is before the measurement. A judgement and no fit: of public threads about steps far slower than
 expected few say their cause; in tests/data/threads.toml it is mostly the network, and never a slow device. It decides
@@ -107,6 +107,8 @@ CONTRADICTED = 0.1
 """How much less likely a cause is where the settings of the run state otherwise: a judgement, as a file may not be the
 one that ran."""
 _DOUBLINGS = tuple(2.0**k for k in range(1, 11))
+_BY_HOST = 64.0
+"""Times as slow as NVLink are copies by way of host memory: judgement."""
 _SLOWER_DEVICE = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
 """From a device at its power limit to one that is shared or nearly stands."""
 _WITHOUT_FLAGS = (1.1, 1.2, 1.3, 1.5)
@@ -144,16 +146,31 @@ def passes_of_experts(run: Run) -> int:
     return run.model.moe_layers * run.model.experts * passes * (run.plan.microbatches or 1)
 
 
-def with_network(run: Run, rate: float) -> Run:
-    """The run on another network between nodes, bytes/s of a device."""
-    network = run.hardware.chip.network.model_copy(update={"bandwidth": rate})
-    return replace(run, hardware=_on(run.hardware, run.hardware.chip.model_copy(update={"network": network})))
+RATES: dict[CauseName, str] = {"network": "network", "links": "scaleup"}
+"""Causes that are a rate between devices, and what of the chip has it."""
+
+
+def usual_rate(run: Run, cause: CauseName) -> float:
+    """Bytes/s of a device between nodes, or between the GPUs of a node."""
+    return getattr(run.hardware.chip, RATES[cause]).bandwidth
+
+
+def with_rate(run: Run, cause: CauseName, rate: float) -> Run:
+    """The run with another rate between devices, bytes/s of each."""
+    chip, part = run.hardware.chip, RATES[cause]
+    changed = {part: getattr(chip, part).model_copy(update={"bandwidth": rate})}
+    return replace(run, hardware=_on(run.hardware, chip.model_copy(update=changed)))
 
 
 def _machine(run: Run) -> Iterator[Variant]:
-    chip, rate = run.hardware.chip, run.hardware.chip.network.bandwidth
-    if run.hardware.domains > 1:
-        yield from (Variant("network", rate / slower, with_network(run, rate / slower)) for slower in _DOUBLINGS)
+    chip, nodes = run.hardware.chip, run.hardware.domains
+    slowest: dict[CauseName, float] = {
+        "network": _DOUBLINGS[-1] if nodes > 1 else 1.0,
+        "links": _BY_HOST if chip.kind == "gpu" and run.hardware.chips > nodes else 1.0,
+    }
+    for cause, most in slowest.items():
+        rates = [usual_rate(run, cause) / slower for slower in _DOUBLINGS if slower <= most]
+        yield from (Variant(cause, rate, with_rate(run, cause, rate)) for rate in rates)
     for slower in _SLOWER_DEVICE:
         peaks = {name: peak / slower for name, peak in chip.peak_flops.items()}
         slow = chip.model_copy(update={"peak_flops": peaks, "hbm_bandwidth": chip.hbm_bandwidth / slower})
@@ -191,8 +208,10 @@ def _program(run: Run) -> Iterator[Variant]:
     on_gpu = run.hardware.chip.kind == "gpu"
     if on_gpu and attention_class(work.attention) in (None, "flash"):
         yield Variant("attention", 1.0, working(run, attention="eager"))
-    if run.plan.remat is not Remat.FULL:
-        yield Variant("recomputation", 1.0, replace(run, plan=run.plan.model_copy(update={"remat": Remat.FULL})))
+    kinds: dict[CauseName, Remat] = {"recomputation": Remat.FULL, "no recomputation": Remat.NONE}
+    for cause, remat in kinds.items():
+        if run.plan.remat is not remat:
+            yield Variant(cause, 1.0, replace(run, plan=run.plan.model_copy(update={"remat": remat})))
     if run.hardware.chip.kind == "tpu":
         yield from (Variant("flags", slower, run, slower, 1 / slower) for slower in _WITHOUT_FLAGS)
     if on_gpu and not work.launch_blocking:
