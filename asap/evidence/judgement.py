@@ -133,7 +133,8 @@ class Judgement(BaseModel):
             also = ", but near the MFU of the best published runs on this chip" if is_far else ""
             return f"The measured step, {measured}, is {longer} than the model alone expects, {expected}{also}."
         why = self.asked or "The model does not explain it."
-        return f"{self.headline}: {measured} measured, {expected} modelled. {why}"
+        mfu = f" (MFU {format_percent(self.mfu)})" if self.mfu and not self.asked else ""
+        return f"{self.headline}: {measured} measured{mfu}, {expected} modelled. {why}"
 
     @property
     def advice(self) -> str:
