@@ -19,14 +19,14 @@ from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.proposal_set import ProposalSet
 from asap.proposals.propose import propose
-from asap.proposals.selection.candidate import Candidate
-from asap.proposals.selection.choice import COUNT
-from asap.proposals.selection.ranked_candidates import (
+from asap.proposals.ranked_candidates import (
     RankedCandidates,
     RevisedCandidates,
     apply_evidence,
     rank_candidates,
 )
+from asap.proposals.selection.candidate import Candidate
+from asap.proposals.selection.choice import COUNT
 from asap.study.study import Study, read_plan, study_of
 
 NOW = ("now", "0", "current", "start")

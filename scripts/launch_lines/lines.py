@@ -14,7 +14,7 @@ from asap.plans import Plan, Remat
 from asap.plans.validity import Degrees
 from asap.proposals.launch import launcher_line
 from asap.proposals.propose import propose
-from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.proposals.trials import trials_of
 from asap.study.study import Study, study_of
 from real_configurations import studies, with_batch

@@ -13,8 +13,8 @@ from asap.evidence.effect import with_outcomes
 from asap.evidence.fact import Claim, StatedFact
 from asap.experiments.create import Statement, create_experiment
 from asap.proposals.propose import propose
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.proposals.selection.candidate import LIKELY, fit_odds
-from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.study.study import study_of
 
 THREADS = tomllib.loads((Path(__file__).parents[1] / "data" / "threads.toml").read_text(encoding="utf-8"))["thread"]

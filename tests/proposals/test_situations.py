@@ -16,10 +16,10 @@ from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
 from asap.proposals.options import options
 from asap.proposals.propose import draft, propose
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.proposals.recommend import add_options, recommend
 from asap.proposals.selection.candidate import SURE_TO_FIT, after_doubt, after_doubt_of_each, expected_gain, fit_odds
 from asap.proposals.selection.choice import LEAST_WORTH, MEASURABLE, NOTABLE, SURER, changes_of, choose
-from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.search import LIKELY, best_plans, search
 from asap.proposals.selection.strategy import strategy
 from asap.proposals.situation import TOO_TIGHT

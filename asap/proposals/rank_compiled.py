@@ -10,9 +10,9 @@ from asap.core.errors import BadInputError
 from asap.core.units import Provenance, Quantity
 from asap.plans import Plan
 from asap.prediction.prediction import COMPILED, MemoryPrediction, Prediction
+from asap.proposals.ranked_candidates import RankedCandidates
 from asap.proposals.selection.candidate import Candidate, fits, set_prediction
 from asap.proposals.selection.choice import choose
-from asap.proposals.selection.ranked_candidates import RankedCandidates
 
 Verify = Callable[[Sequence[Plan]], Sequence[Verification]]
 
