@@ -28,9 +28,9 @@ from asap.stacks.launchers import contract_of
 from asap.study.study import MemoryOutcome, Study
 
 SOURCE = "moved by what was measured"
-_LEAST = 1e-9
+_LEAST = 1e-9  # deviation that stands for none
 _ALIKE = 0.02
-"""Share of modelled HBM within which no plan is told from another: a judgement."""
+"""Share of modelled HBM within which no plan is told from another. Judgement: which plans a death rules out."""
 
 
 def learned(predictions: Sequence[Prediction], now: Plan, measured: Mapping[Plan, float]) -> list[Prediction]:

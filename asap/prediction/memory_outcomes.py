@@ -13,7 +13,7 @@ from asap.study.study import MemoryOutcome, Study, outcome_of_log
 FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the model can compare them."
 MOVED = "moved by what came of other plans"
 SURPRISING = 0.9
-"""Likelihood from which on the other outcome lies outside of what the scatter of the model explains: a judgement."""
+"""Likelihood of the other outcome that is beyond the model's scatter. Judgement: which outcomes are surprises."""
 
 
 def outcomes_of(study: Study) -> tuple[MemoryOutcome, ...]:

@@ -22,7 +22,7 @@ from asap.study.study import Study
 
 KNOWN_AXES = ("replica", "data", "seq", "model")
 _LIKELY_TO_FIT = 0.85
-"""Share of HBM that a plan may fill by the model and still be likely to fit."""
+"""Share of HBM that a plan may fill and be likely to fit. Judgement: what plans that do not say recompute."""
 _MICRO_BATCH = "micro_batch_size"
 _SHORT = 128
 """Tokens of a sequence that takes next to nothing."""

@@ -101,9 +101,10 @@ class Idea(BaseModel):
     by: Literal["engine", "model"] = "engine"
 
 
-MOST = 3
+MOST = 3  # ideas that are shown; judgement: how many
 LEAST_GAIN = 0.003
-"""Of ln(step time), after doubt: less is within the noise of repeated runs of the records."""
+"""Of ln(step time), after doubt: less is within the noise of repeated runs of the records. Judgement: which ideas are
+shown."""
 _NETWORK = ("collective", "reduce", "gather", "all-to-all", "permute", "send", "broadcast")
 _PARTS: dict[Part, tuple[str, ...]] = {
     Part.COLLECTIVES: _NETWORK, Part.OPTIMIZER: ("optimizer",), Part.INPUT: ("host",)

@@ -28,10 +28,10 @@ SETTING = "setting"
 SYNC_EACH_BATCH = "sync_each_batch"
 SHARDED_GRADIENTS = "accelerator_config: {gradient_accumulation_kwargs: {sync_each_batch: true}}"
 """Of Hugging Face's Trainer (transformers, ``AcceleratorConfig``) and of Axolotl, which hands it on."""
-TIMES_MORE_CHIPS = (2, 4, 8, 16)
-PARTS_OF_BATCH = (2, 4, 8)
+TIMES_MORE_CHIPS = (2, 4, 8, 16)  # more devices that are asked about; judgement: which options are shown
+PARTS_OF_BATCH = (2, 4, 8)  # smaller batches that are asked about; judgement: which options are shown
 _LOOKED_AT = 500
-"""Of the best configurations, those that are looked at for one that can be launched."""
+"""Of the best configurations, those that are looked at for one that can be launched. Judgement: only the time."""
 
 
 class Option(BaseModel):

@@ -17,7 +17,8 @@ from asap.proposals.selection.choice import choose
 Verify = Callable[[Sequence[Plan]], Sequence[Verification]]
 
 ROUNDS = 4
-"""Rounds of replacing plans that do not fit; each compiles those of the best three that are new."""
+"""Rounds of replacing plans that do not fit; each compiles those of the best three that are new. Judgement: how long
+compiling may take."""
 
 SOURCE = "modelled and compiled, each weighed by its interval"
 

@@ -16,7 +16,7 @@ from asap.prediction.uncertainty.step_interval import DENSE, MIXTURE, cell_of
 OWN = (1, 3)
 """Own runs that are given of a source, at most half of it."""
 FEW = 3
-"""Sources below which a cell says little."""
+"""Sources below which a cell says little. Judgement: which cells are marked."""
 _HEAD = (
     "| runs | sources | runs | median error | half-width | covers | with one own run | half-width | with three"
     " | half-width |\n|---|---|---|---|---|---|---|---|---|---|"

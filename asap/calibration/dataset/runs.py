@@ -32,6 +32,7 @@ from asap.calibration.dataset.run_text import (
     zero_stage_of,
 )
 from asap.core.errors import AsapError
+from asap.core.units import GIB
 from asap.hardware.catalogue import find_chip
 from asap.hardware.instances import with_node
 from asap.hardware.names import resolve_hardware
@@ -44,7 +45,6 @@ from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.physics import step_bounds
 from asap.prediction.step_model.step_parts import stack
 
-GIB = 2.0**30
 IMPOSSIBLE = "no step can take so short or so long"
 TRUSTED = ("A", "A-", "B")
 SEVERAL_PRECISIONS = ("nemo",)  # frameworks whose published runs are as often in fp8 as in bf16

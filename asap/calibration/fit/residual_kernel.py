@@ -28,12 +28,12 @@ from asap.prediction.uncertainty.residual_kernel import (
 )
 
 Vector = NDArray[np.float64]
-BY_CHANGE = ByChange(deviation=0.15, reach=0.4, own=0.05, common=0.1)
+BY_CHANGE = ByChange(deviation=0.15, reach=0.4, own=0.05, common=0.1)  # where the search begins
 START = ResidualKernel(deviation=0.15, reach=2.0, own=0.03, by_change=BY_CHANGE)
 """Where the search begins, by setting and by change."""
 MOST_GROUPS = 30
-"""Of one source, from the first on: more of them say the same."""
-_ODDS = [percent / 100 for percent in range(2, 99)]
+"""Of one source, from the first on: more of them say the same. Judgement: the kernel, and the time of the fit."""
+_ODDS = [percent / 100 for percent in range(2, 99)]  # every percent, of which the best is taken
 _View = TypeVar("_View", bound=View)
 
 
@@ -161,7 +161,7 @@ def _with_values(kernel: _View, values: Vector) -> _View:
     return kernel.model_copy(update=dict(zip(_names(kernel), values.tolist(), strict=True)))
 
 
-COMMON = 0.9
+COMMON = 0.9  # nine in ten residuals are smaller
 NEAREST, FARTHEST = 0.01, 100.0
 """Bounds of the reach."""
 

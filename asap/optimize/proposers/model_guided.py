@@ -17,12 +17,12 @@ from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from asap.proposals.test_worth import expected_saving
 
 MOST_LOST = 2
-"""Times that a configuration which was lost is proposed again."""
+"""Times that a configuration which was lost is proposed again. Judgement: how long a session tries."""
 UNSURE = 0.1
-"""Probability that two results are in the wrong order above which the better is measured again."""
+"""Odds that two results are in the wrong order above which the better is measured again. Judgement: how often."""
 OUT_OF_MEMORY_IN_A_ROW = 2
-"""Tries that ran out of memory, with none that ran, after which the smallest change that fits is tried."""
-_LEAST = 1e-9
+"""First tries out of memory, after which the smallest change that fits is tried. Judgement: the order of tries."""
+_LEAST = 1e-9  # odds that stand for none
 
 
 @dataclass
