@@ -13,7 +13,7 @@ from asap.experiments import Experiment
 from asap.study.study import Study, study_of
 
 
-def with_batch(study: Study, times: int) -> Study:
+def batch_settings(study: Study, times: int) -> Study:
     """The run with so many times the batch, not measured."""
     workload = study.experiment.workload
     changed = workload.model_copy(update={"global_batch": (workload.global_batch or 0) * times})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from asap.answers.plan_names import in_full, of_micro_batch, without_micro_batch
 from asap.core.errors import AsapError, InsufficientEvidenceError, NotFoundError
 from asap.evidence.anchor import anchored
-from asap.evidence.effect import with_outcomes, with_run_claims
+from asap.evidence.effect import apply_outcomes, apply_run_claims
 from asap.evidence.fact import RUN_CLAIMS, Origin, StatedFact
 from asap.evidence.judgement import Judgement
 from asap.evidence.memory_judgement import judge_study
@@ -77,8 +77,8 @@ class Inquiry:
             return self.analysed
         of_run, base = [fact for fact in self.facts if fact.claim in RUN_CLAIMS], self.analysed
         if of_run:
-            base = study_of(with_run_claims(base.experiment, of_run), base.profile, base.recording)
-        found = with_outcomes(anchored(base, self.facts), self.facts)
+            base = study_of(apply_run_claims(base.experiment, of_run), base.profile, base.recording)
+        found = apply_outcomes(anchored(base, self.facts), self.facts)
         return found if found is self.analysed else replace(found, preferences=self.analysed.preferences)
 
     @property

@@ -155,7 +155,7 @@ class Revision:
     """Step time over that of what runs now."""
 
 
-def with_outcomes(study: Study, evidence: Sequence[StatedFact]) -> Study:
+def apply_outcomes(study: Study, evidence: Sequence[StatedFact]) -> Study:
     """The study with what the facts say of the memory of plans; a fact without a plan is of what runs now."""
     found: dict[Plan, MemoryOutcome] = {}
     for item in evidence:
@@ -174,7 +174,7 @@ def with_outcomes(study: Study, evidence: Sequence[StatedFact]) -> Study:
     return replace(study, outcomes=tuple(found.values())) if found else study
 
 
-def with_run_claims(experiment: Experiment, evidence: Sequence[StatedFact]) -> Experiment:
+def apply_run_claims(experiment: Experiment, evidence: Sequence[StatedFact]) -> Experiment:
     """The record with the stated facts of the run applied."""
     for item in evidence:
         if item.claim is Claim.INCUMBENT:

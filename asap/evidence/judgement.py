@@ -24,7 +24,7 @@ from asap.evidence.readings import (
     predicted,
     readings,
     run_of,
-    with_rate,
+    set_rate,
 )
 from asap.evidence.step_belief import Z_90
 from asap.prediction.memory_outcomes import outcomes_of
@@ -253,7 +253,7 @@ def _met(variant: Variant, seconds: float) -> Variant:
     low, high = math.log(variant.size / 8), math.log(variant.size * 8)
     for _ in range(_HALVINGS):
         rate = math.exp((low + high) / 2)
-        found = predicted(with_rate(variant.run, variant.cause, rate))
+        found = predicted(set_rate(variant.run, variant.cause, rate))
         if found is None or found.step_time is None:
             return variant
         low, high = (low, math.log(rate)) if found.step_time.value < seconds else (math.log(rate), high)

@@ -154,7 +154,7 @@ def usual_rate(run: Run, cause: CauseName) -> float:
     return getattr(run.hardware.chip, RATES[cause]).bandwidth
 
 
-def with_rate(run: Run, cause: CauseName, rate: float) -> Run:
+def set_rate(run: Run, cause: CauseName, rate: float) -> Run:
     """The run with another rate between devices, bytes/s of each."""
     chip, part = run.hardware.chip, RATES[cause]
     changed = {part: getattr(chip, part).model_copy(update={"bandwidth": rate})}
@@ -169,7 +169,7 @@ def _machine(run: Run) -> Iterator[Variant]:
     }
     for cause, most in slowest.items():
         rates = [usual_rate(run, cause) / slower for slower in _DOUBLINGS if slower <= most]
-        yield from (Variant(cause, rate, with_rate(run, cause, rate)) for rate in rates)
+        yield from (Variant(cause, rate, set_rate(run, cause, rate)) for rate in rates)
     for slower in _SLOWER_DEVICE:
         peaks = {name: peak / slower for name, peak in chip.peak_flops.items()}
         slow = chip.model_copy(update={"peak_flops": peaks, "hbm_bandwidth": chip.hbm_bandwidth / slower})

@@ -15,7 +15,7 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, blamed_on, read_document
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.launch.job import with_slices
+from asap.experiments.launch.job import set_slices
 from asap.experiments.record_file import FIELDS
 from asap.experiments.tables.reader import read_table
 from asap.models import find_architecture
@@ -225,7 +225,7 @@ def _with_hardware(settings: StackSettings, experiment: Experiment) -> tuple[Exp
     counts = (digits(str(settings.get(key))) for key in _SLICES_OF_FILE)
     slices = next(filter(None, counts), 1 if left else product)
     if not (given.name or given.chip or given.topology or given.devices):
-        return with_slices(topology, slices, experiment, settings.source(_TOPOLOGY)), {}
+        return set_slices(topology, slices, experiment, settings.source(_TOPOLOGY)), {}
     differs = topology is not None and topology != given.name
     notes = (f"{_TOPOLOGY} {plain(topology, 40)} is not the hardware that was said",) if differs else ()
     if given.topology and "slices" in given.model_fields_set and not left and product != given.slices:

@@ -163,7 +163,7 @@ USUAL = 51_200  # median of the 163 published models in asap/models/catalogue.js
 _OF_VOCABULARY = ("layers", "d_model", "d_ff", "gated_mlp", "heads", "kv_heads", "experts", "expert_d_ff")
 
 
-def with_vocabulary(experiment: Experiment) -> Experiment:
+def set_vocabulary(experiment: Experiment) -> Experiment:
     """``experiment`` with a vocabulary, and a note that says whose, where nothing else of its model is missing."""
     model = experiment.model
     if model is None or model.missing() != ("vocab",):

@@ -11,13 +11,13 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.numbers import digits
+from asap.experiments.accelerate.arguments import add_file, mapping_of, settled, split_overrides
 from asap.experiments.accelerate.arguments import is_setting as is_argument
-from asap.experiments.accelerate.arguments import mapping_of, settled, split_overrides, with_file
 from asap.experiments.accelerate.arguments import said as options_said
 from asap.experiments.accelerate.program import DEEPSPEED, PRESETS, Program, read_program
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought
-from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices
+from asap.experiments.processes import gpus_of_a_process, processes_of, set_devices
 from asap.experiments.shell import Command, Start
 from asap.experiments.tables.reader import read_table
 from asap.experiments.training_program import refuse
@@ -144,8 +144,8 @@ def read_swift_script(start: Start, overrides: Iterable[str], experiment: Experi
         reason = f"splits the model layer by layer over {each} GPUs of each process, which is not modelled"
         hint = "add NPROC_PER_NODE=… to the command where each GPU has a process of its own"
         raise ConfigError(reason, where=start.where, hint=hint)
-    said = with_file(options_said(found["said"]) | start.undecided, start.path, start.files)
-    experiment = with_devices(processes_of(command), experiment)
+    said = add_file(options_said(found["said"]) | start.undecided, start.path, start.files)
+    experiment = set_devices(processes_of(command), experiment)
     if by_megatron:
         return _read_megatron(said, start.path, overrides, experiment)
     return read_trainer(said, start.path, overrides, experiment, start.files)
@@ -180,7 +180,7 @@ def read_arguments_file(
     """``experiment`` with what the arguments say; raises like :func:`read_trainer`."""
     if values.get(_OF_PREFERENCES):
         raise _on_preferences(f"{_OF_PREFERENCES}: training on preferences or rewards is not modelled", str(path))
-    experiment = with_devices(digits(str(values.get(_PROCESSES, ""))), experiment)
+    experiment = set_devices(digits(str(values.get(_PROCESSES, ""))), experiment)
     if TENSOR in values:
         return _read_megatron(values, path, overrides, experiment)
     return read_trainer(values, path, overrides, experiment)

@@ -15,7 +15,7 @@ from asap.core.text import plain
 from asap.core.units import counted
 from asap.hardware.catalogue import find_chip, identify_chip
 from asap.hardware.chip import Chip
-from asap.hardware.instances import Instance, chips_per_node, find_instance, near_instances, with_node
+from asap.hardware.instances import Instance, chips_per_node, find_instance, near_instances, resize_node
 from asap.hardware.slices import Slice, cube_topologies, default_topology, format_topology, parse_topology
 
 _TIMES = re.compile(r"\s{0,9}(\d{1,6})\s{0,9}[x×*]\s*(?=\D)", re.ASCII)
@@ -137,8 +137,8 @@ def resolve_hardware(
 
 def _in_nodes(hardware: Slice, node: int | None) -> Slice:
     """GPUs in nodes as they are said; slices share no fast links."""
-    found = with_node(hardware, node) if node else hardware
-    return with_node(found, found.chips_per_slice) if found.slices > 1 else found
+    found = resize_node(hardware, node) if node else hardware
+    return resize_node(found, found.chips_per_slice) if found.slices > 1 else found
 
 
 def _gpus(name: HardwareName, shape: tuple[int, ...] | None, slices: int, devices: int | None) -> ResolvedHardware:

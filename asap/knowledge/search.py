@@ -58,7 +58,7 @@ def get_note(note_id: str) -> Note:
             return note
     from asap.knowledge.store.access import query_index
 
-    document = query_index(NoteCorpus(), lambda index: index.lexical.with_id(note_id))
+    document = query_index(NoteCorpus(), lambda index: index.lexical.by_id(note_id))
     if document is None:
         raise NotFoundError("there is no such note", where=plain(note_id, 80), hint="see asap knowledge list")
     return _note(document)

@@ -55,7 +55,7 @@ def memory_belief(study: Study) -> MemoryBelief | None:
     return believed(overhead, hardware.chip.device_capacity, seen)
 
 
-def with_outcomes(study: Study, predictions: Sequence[Prediction]) -> list[Prediction]:
+def apply_outcomes(study: Study, predictions: Sequence[Prediction]) -> list[Prediction]:
     """The predictions with their HBM as it is believed, or known, after the outcomes."""
     belief, known = memory_belief(study), {one.plan: one for one in outcomes_of(study) if one.workload is None}
     return [_revised(one, known.get(one.plan), belief) for one in predictions]

@@ -170,7 +170,7 @@ def inexpressible(
     return None
 
 
-def with_known_policy(plan: Plan, stack: Stack) -> Plan:
+def drop_unknown_policy(plan: Plan, stack: Stack) -> Plan:
     """The plan, its recomputation left open where a stack has no policy that does it."""
     known = stack != "maxtext" or plan.remat not in (Remat.NONE, Remat.SELECTIVE)
     return plan if known else plan.model_copy(update={"remat": None})

@@ -9,7 +9,7 @@ import pytest
 
 from asap.core.errors import AsapError
 from asap.core.units import GIB
-from asap.evidence.effect import with_outcomes
+from asap.evidence.effect import apply_outcomes
 from asap.evidence.fact import Claim, StatedFact
 from asap.experiments.create import Statement, create_experiment
 from asap.proposals.propose import propose
@@ -34,7 +34,7 @@ def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
     try:
         record = create_experiment("run", said, config=first, overrides=thread.get("overrides", ()))
         told = [StatedFact(claim=Claim(claim), plan=None, words="as told") for claim in thread.get("told", ())]
-        advice = propose(rank_candidates(study := with_outcomes(study_of(record), told), priors={}), lambda *_: ())
+        advice = propose(rank_candidates(study := apply_outcomes(study_of(record), told), priors={}), lambda *_: ())
     except AsapError as error:
         yield "text", f"{error.message} {error.hint}"
         yield "refused", True

@@ -34,7 +34,7 @@ from asap.calibration.dataset.run_text import (
 from asap.core.errors import AsapError
 from asap.core.units import GIB
 from asap.hardware.catalogue import find_chip
-from asap.hardware.instances import with_node
+from asap.hardware.instances import resize_node
 from asap.hardware.names import resolve_hardware
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload, architecture_from_row
@@ -178,7 +178,7 @@ def _with_network(hardware: Slice, row: Row) -> Slice:
         return hardware
     node = node_of(row)
     if node:
-        chip = with_node(hardware, node).chip
+        chip = resize_node(hardware, node).chip
     rate = network_of(row)
     if rate:
         update = {"bandwidth": rate / min(node or 8, 8)}

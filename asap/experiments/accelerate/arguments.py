@@ -48,7 +48,7 @@ def split_overrides(overrides: Iterable[str]) -> tuple[dict[str, str], dict[str,
 _CONFIG = "config"  # the argument of a program that names a YAML of further ones (TRL's ``TrlParser``)
 
 
-def with_file(arguments: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
+def add_file(arguments: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
     """Arguments over those of the YAML that they name.
 
     Raises:
@@ -95,7 +95,7 @@ def said(text: str) -> dict[str, Any]:
     return found
 
 
-def of_command(known: Mapping[str, Any]) -> dict[str, Any]:
+def command_options(known: Mapping[str, Any]) -> dict[str, Any]:
     """Options of Accelerate's own command as settings by dotted key, which win over its file."""
     found: dict[str, Any] = {
         key: known[key] for key in (accelerate.PROCESSES, accelerate.MACHINES, "mixed_precision") if key in known
@@ -121,7 +121,7 @@ def settled(stated: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None or stated[key] is None}
 
 
-def with_model(arguments: StackSettings, path: Path, experiment: Experiment) -> Experiment:
+def add_model(arguments: StackSettings, path: Path, experiment: Experiment) -> Experiment:
     """``experiment`` with the model that the arguments name, where none is said."""
     name = next((arguments.text(key) for key in _MODEL if key in arguments), None)
     if name is None or experiment.model is not None:

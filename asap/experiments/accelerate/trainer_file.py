@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.experiments.accelerate.arguments import split_overrides, with_file
+from asap.experiments.accelerate.arguments import add_file, split_overrides
 from asap.experiments.accelerate.program import DEEPSPEED, LAUNCH_FILE, Program, read_program
 from asap.experiments.experiment import Experiment
 from asap.experiments.training_program import refuse
@@ -63,7 +63,7 @@ def read_trainer_file(
         UsageError: an override is not ``key=value``.
     """
     own, more, _ = split_overrides(overrides := tuple(overrides))
-    written = with_file({**values, **more}, path, {})
+    written = add_file({**values, **more}, path, {})
     stated = in_words_of_trainer(written, path)
     started = any(stated.get(key) for key in (OPTION, LAUNCH_FILE, KIND, PROCESSES)) or KIND in own
     factory = not written.keys().isdisjoint(_FACTORY.files.own)  # its command starts replicas by itself

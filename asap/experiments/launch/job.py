@@ -19,7 +19,7 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.files.documents import Document, blamed_on, read_text
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.processes import with_devices
+from asap.experiments.processes import set_devices
 from asap.hardware.instances import find_instance
 
 _COUNTS = ("replicas", "parallelism", "numNodes")
@@ -113,7 +113,7 @@ def _with_tpus(documents: list[Document], experiment: Experiment) -> Experiment:
     jobs = next(_all(everything, ("replicatedJobs",)), ())
     slices = digits(str(jobs[0].get("replicas", 1))) if len(jobs) == 1 and isinstance(jobs[0], Mapping) else None
     name = f"{_ACCELERATORS['tpu'].get(str(chip), chip)}-{topology}"
-    return with_slices(name, slices or None, experiment, documents[0].path.name)
+    return set_slices(name, slices or None, experiment, documents[0].path.name)
 
 
 _TEMPLATE = re.compile(r"\{\{-?\s*(?:\.|\$|if|range|include|with|end)")
@@ -182,10 +182,10 @@ def _with_gpus(document: Document, all_: list[_Container], experiment: Experimen
     if not 0 <= (gpus := sum(known)) <= LARGEST_COUNT:
         reason = f"asks for {gpus:,} GPUs"
         raise ConfigError(reason, where=str(document.path), hint="say the hardware with --hardware")
-    return with_devices(gpus, experiment, next(filter(None, machines), None))
+    return set_devices(gpus, experiment, next(filter(None, machines), None))
 
 
-def with_slices(name: str | None, slices: int | None, experiment: Experiment, origin: str) -> Experiment:
+def set_slices(name: str | None, slices: int | None, experiment: Experiment, origin: str) -> Experiment:
     """``experiment`` with slices of TPUs, where no hardware is said.
 
     Raises:

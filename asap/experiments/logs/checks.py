@@ -160,7 +160,7 @@ def _figure(value: float) -> str:
     return exact(value) if value == round(value) else significant(value, 4)
 
 
-def of_another_run(reading: LogReading, settings: LogSettings, experiment: Experiment) -> tuple[str, ...]:
+def other_run_differences(reading: LogReading, settings: LogSettings, experiment: Experiment) -> tuple[str, ...]:
     """In what a log is of another run than the record: what it measured is then not taken."""
     said, model, plan = experiment.hardware, experiment.model, experiment.plan
     known, chip = find_chip(said.chip) if said.chip else None, reading.hardware.chip

@@ -14,9 +14,9 @@ from asap.core.units import exact
 from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import read_named_model
-from asap.experiments.logs.checks import contradictions, of_another_run, trains_adapters
+from asap.experiments.logs.checks import contradictions, other_run_differences, trains_adapters
 from asap.experiments.logs.formats import table
-from asap.experiments.logs.machine import mesh_of_maxtext, model_of_shapes, of_other_mesh, read_shapes
+from asap.experiments.logs.machine import is_other_mesh, mesh_of_maxtext, model_of_shapes, read_shapes
 from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import FLATTENED, LogReading, SettingsBlock
 from asap.experiments.logs.settings import LogSettings, settings_of
@@ -58,10 +58,10 @@ def read_log_record(
     reading = read_log(path)
     settings = settings_of(reading)
     adapted = trains_adapters(reading, settings, path)
-    elsewhere = of_another_run(reading, settings, experiment)
+    elsewhere = other_run_differences(reading, settings, experiment)
     experiment = _with_hardware(reading, settings, path, experiment)
     experiment, refusals = _by_readers(reading, settings, path, overrides, experiment, read_document)
-    if (shape := reading.statements.get("mesh_shape")) and of_other_mesh(experiment, shape):
+    if (shape := reading.statements.get("mesh_shape")) and is_other_mesh(experiment, shape):
         note = f"{path.name} prints a mesh of ({shape}), and not which axis is which: add --plan"
         experiment = experiment.model_copy(update={"plan": None}).knowing(note)
     experiment = _filled(settings, reading, path, experiment)

@@ -12,7 +12,7 @@ import yaml
 from pydantic_core import from_json
 
 from asap.core.numbers import bounded_from_text
-from asap.core.secrets import without_secrets
+from asap.core.secrets import strip_secrets
 from asap.core.text import plain
 from asap.experiments.logs.blocks import MOST_TEXT, RawBlock
 
@@ -28,7 +28,7 @@ _MOST_CUTS = 30
 
 def values_of(block: RawBlock) -> dict[str, Any]:
     """The settings of a block without secrets; empty where its text does not follow its grammar."""
-    return without_secrets({key.replace("-", "_"): value for key, value in _values(block).items()})
+    return strip_secrets({key.replace("-", "_"): value for key, value in _values(block).items()})
 
 
 def _values(block: RawBlock) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from asap.stacks.stack_settings import StackSettings
 from asap.stacks.words import word_keys
 
 
-def with_model(
+def add_model(
     spec: Spec, settings: StackSettings, path: Path, experiment: Experiment, unsettled: frozenset[str] = frozenset()
 ) -> Experiment:
     """``experiment`` with what is trained: the section of a Hugging Face configuration, shapes, or a name.

@@ -9,7 +9,7 @@ from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, below_variable, find_named, missing
-from asap.experiments.processes import with_devices, with_processes_of
+from asap.experiments.processes import add_processes, set_devices
 from asap.experiments.shell import Command, Start, environment_of, has_substitution, options, words
 from asap.experiments.tables.reader import plain_name, read_table
 from asap.stacks.registry import commanded, folder_of, irrelevant, score
@@ -61,7 +61,7 @@ def read_table_script(started: Start, overrides: Iterable[str], experiment: Expe
     said |= {key: value for key, value in given.items() if key not in undecided}
     said = {key: value for key, value in said.items() if plain_name(spec, key) not in undecided}
     alone = (pattern := _command(spec).alone) and re.search(pattern, start.text)
-    known = with_devices(1, experiment) if alone else with_processes_of(started, experiment)
+    known = set_devices(1, experiment) if alone else add_processes(started, experiment)
     read = read_table(spec, _with_node(spec, said, start), path, overrides, known, undecided)
     of_workload = {key for words in spec.workload.values() for key in word_keys(*words)}
     if others := sorted(undecided - (spec.words - of_workload)):

@@ -88,7 +88,7 @@ class OneStage:
         if waited_s:
             bubble = own_s + waits - step_time(target).replayed_s
         else:
-            bubble = waits - before.idle * fill * found.of_device(COMPUTE)
+            bubble = waits - before.idle * fill * found.kernels(COMPUTE)
         return Changed(target, scaled.scaled | target.unseen), Added(bubble_s=bubble)
 
     def _of_last(self, run: Run) -> tuple[float, float]:

@@ -164,7 +164,7 @@ def lines_to_paste(settings: Settings, current: Settings | None = None) -> str:
     return "\n".join(text for text in (yaml_lines(own, current), second) if text)
 
 
-def of_option(said: object) -> dict[str, Any]:
+def fsdp_option(said: object) -> dict[str, Any]:
     """What the words of the Trainer's option say in Accelerate's; without it replicas, and all is sharded where no
     strategy is among them (``--fsdp auto_wrap``); raises PlanError where it has none of its words."""
     text = " ".join(map(str, said)) if isinstance(said, list) else str(said or "").casefold()

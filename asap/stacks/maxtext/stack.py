@@ -116,7 +116,7 @@ def layers_of(settings: Settings, model: Architecture) -> int | None:
     return _said(settings, LAYERS) or (model.layers - model.leading_dense_layers if model.layers else None)
 
 
-def of_plan(settings: StackSettings, plan: Plan | None, model: Architecture | None, *_: object) -> dict[str, Any]:
+def plan_fields(settings: StackSettings, plan: Plan | None, model: Architecture | None, *_: object) -> dict[str, Any]:
     """Fields of the workload. Only gradients of fp32 weights are cast to ``grad_dtype`` (MaxText's
     trainers/pre_train/train.py); without a factor every expert computes every token (``dense_matmul``, layers/moe.py).
     """
@@ -225,7 +225,7 @@ def _without_superfluous(
     spec: Spec, overrides: dict[str, str], current: Settings, plan: Plan, batch: int | None, layers: int | None
 ) -> dict[str, str]:
     """Overrides without those that the plan, read back, does not miss."""
-    settings = spec.with_defaults(current)
+    settings = spec.add_defaults(current)
     unknown = {field: getattr(plan, field) for field in ("microbatches", "remat") if getattr(plan, field) is None}
     unknown |= {field: getattr(plan, field) for field in OF_WORKLOAD}
     wanted = plan.model_copy(update={"offload": tuple(sorted(plan.offload))})

@@ -18,7 +18,7 @@ from asap.stacks.megatron.degrees import counted as counted
 from asap.stacks.megatron.degrees import layout as layout
 from asap.stacks.megatron.reading import model_of as model_of
 from asap.stacks.megatron.reading import notes_on as notes_on
-from asap.stacks.megatron.reading import of_plan as of_plan
+from asap.stacks.megatron.reading import plan_fields as plan_fields
 from asap.stacks.megatron.reading import prepared as prepared
 from asap.stacks.megatron.releases import JOINT, Changes, is_megatron_deepspeed, is_set, reminder
 from asap.stacks.megatron.stages import (
@@ -82,7 +82,7 @@ def changes(
         beside = needed(table_of("megatron").rules, facts_of(plan), current)
         arguments = by_layers(arguments, plan, current, layers)
         arguments |= {option: value for option, value in beside.items() if not is_set(current, option)}
-        arguments |= of_start(plan, global_batch, sequence) if not current and sequence else {}
+        arguments |= starting_settings(plan, global_batch, sequence) if not current and sequence else {}
     return {key: str(value).lower() if isinstance(value, bool) else value for key, value in arguments.items()}
 
 
@@ -96,7 +96,7 @@ def lines(spec: Spec, changed: Mapping[str, str], current: Settings) -> str:
     return switches_line({key.replace("-", "_"): value for key, value in changed.items()}, joint) + also
 
 
-def of_yaml(changed: Mapping[str, str]) -> _Values:
+def yaml_values(changed: Mapping[str, str]) -> _Values:
     """Arguments that change, for a YAML that holds them by name."""
     return _yaml_values(_with_switches(changed))
 
@@ -169,7 +169,7 @@ def check(plan: Plan, current: Settings) -> None:
         raise PlanError(f"Megatron-LM refuses it: {reason}")
 
 
-def of_start(plan: Plan, global_batch: int | None, sequence: int) -> Changes:
+def starting_settings(plan: Plan, global_batch: int | None, sequence: int) -> Changes:
     """What a plan is predicted with where nothing runs yet: a distributed optimizer, bf16, sequence parallelism.
 
     Args:

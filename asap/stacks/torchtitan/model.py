@@ -104,7 +104,7 @@ _OF_DECODER = {"param_init", "dim", "vocab_size", "output", "tok_embeddings", "n
 _OF_ATTENTION = ("n_heads", "n_kv_heads", "head_dim")
 
 
-def of_modules(values: Mapping[str, Any]) -> Mapping[str, Any]:
+def read_modules(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The modules of a dense decoder, as torchtitan printed them in the spring of 2026, as its arguments of before."""
     layers, others = values.get("layers"), {key for key, value in values.items() if value is not None} - _OF_DECODER
     if not isinstance(layers, list) or others - {"enable_weight_tying"}:
