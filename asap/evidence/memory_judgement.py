@@ -75,7 +75,7 @@ def _weighed(run: Run, memory: MemoryPrediction, ending: Ending | None, died: bo
     """The variant of each cause that explains most, with its weight, the likeliest first."""
     seen = _odds(ending) if ending is not None and died else {}
     found: dict[CauseName, tuple[float, Variant]] = {}
-    for variant in _of_more(run, memory) if died else _of_less(run):
+    for variant in _larger_readings(run, memory) if died else _smaller_readings(run):
         fits = _fits(variant, memory)
         weight = PRIOR[variant.cause] * variant.weight * (1 - fits if died else fits) * seen.get(variant.cause, 1.0)
         if weight > found.get(variant.cause, (0.0, variant))[0]:
@@ -83,7 +83,7 @@ def _weighed(run: Run, memory: MemoryPrediction, ending: Ending | None, died: bo
     return sorted(found.values(), key=lambda one: -one[0])
 
 
-def _of_more(run: Run, memory: MemoryPrediction) -> Iterator[Variant]:
+def _larger_readings(run: Run, memory: MemoryPrediction) -> Iterator[Variant]:
     """Readings under which the run would hold more."""
     for one in readings(run):
         if one.cause in ("sequence", "attention", "precision", "no recomputation"):
@@ -105,7 +105,7 @@ def _of_more(run: Run, memory: MemoryPrediction) -> Iterator[Variant]:
         yield Variant("fragmentation", _MOST_FRAGMENTATION, run, _MOST_FRAGMENTATION)
 
 
-def _of_less(run: Run) -> Iterator[Variant]:
+def _smaller_readings(run: Run) -> Iterator[Variant]:
     """Readings under which the run would hold less."""
     yield from (one for one in readings(run) if one.cause in ("sequence", "recomputation"))
     for times in _TIMES:

@@ -53,7 +53,7 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
     try:
         found = set_vocabulary(_read(path, overrides, experiment))
     except UnreadError as error:
-        raise _with_way_out(error, path) from error
+        raise _add_way_out(error, path) from error
     if found.environment.get(_BLOCKING) == "1":
         workload = found.workload.model_copy(update={"launch_blocking": True})
         found = found.knowing(workload=workload, provenance={"workload.launch_blocking": _BLOCKING})
@@ -116,7 +116,7 @@ def read_folder(folder: Path, overrides: Iterable[str], experiment: Experiment) 
     return read.model_copy(update={"notes": (note, *read.notes)})
 
 
-def _with_way_out(error: UnreadError, path: Path | None) -> UnreadError:
+def _add_way_out(error: UnreadError, path: Path | None) -> UnreadError:
     """The refusal with what settles the same: the run's log, or the call that a script makes."""
     if path is None:
         return error

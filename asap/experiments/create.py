@@ -229,7 +229,7 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
         experiment = experiment.model_copy(update={"plan": plan_under_batch(experiment, said.global_batch)})
     workload = {k: v for k in ("global_batch", "sequence_length") if (v := getattr(said, k)) is not None}
     if workload:
-        experiment = _without_other_step(experiment, workload)
+        experiment = _drop_other_step(experiment, workload)
         experiment = _with(experiment, workload=experiment.workload.model_copy(update=workload))
         notes = still_open(experiment.notes, [f"workload.{key}" for key in workload])
         experiment = experiment.model_copy(update={"notes": notes})
@@ -246,7 +246,7 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
 NOT_USED = "and is not used; --step-time states another"
 
 
-def _without_other_step(experiment: Experiment, workload: Mapping[str, int]) -> Experiment:
+def _drop_other_step(experiment: Experiment, workload: Mapping[str, int]) -> Experiment:
     """The record without the measured step of another batch or sequence than a user says."""
     differs = [key for key, value in workload.items() if getattr(experiment.workload, key) not in (None, value)]
     if experiment.measured is None or not differs:

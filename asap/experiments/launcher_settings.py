@@ -39,7 +39,7 @@ def key_of_launcher(experiment: Experiment, word: str) -> str | None:
         found = {key for key in keys if key == name or key.endswith(f".{name}")}
         if name in found or len(found) == 1:
             return name if name in found else found.pop()
-        if found and (one := _of_releases(experiment, found)):
+        if found and (one := _latest_name(experiment, found)):
             return one
     near = get_close_matches(name, {key.rpartition(".")[2] for key in (*said, *known)}, 1, _MISSPELT)
     if near and near[0] != name:
@@ -47,7 +47,7 @@ def key_of_launcher(experiment: Experiment, word: str) -> str | None:
     return None
 
 
-def _of_releases(experiment: Experiment, found: set[str]) -> str | None:
+def _latest_name(experiment: Experiment, found: set[str]) -> str | None:
     """Of names that a degree or a batch had through the releases, the latest; ``None`` where they are of several."""
     table = table_of(experiment.workload.framework)
     words = (*dict(table.axes).values(), *dict(table.batch).values()) if table is not None else ()

@@ -45,13 +45,13 @@ def processes_of(command: Command) -> int | None:
     if each is not None:
         whole = each * nodes if nodes is not None else None
     elif _FACTORY.search(command.text):
-        whole = _of_environment(command, _visible(command))
+        whole = _environment_count(command, _visible(command))
     elif _SWIFT.search(command.text):
-        whole = _of_environment(command, None)
+        whole = _environment_count(command, None)
     elif (ranks := ranks_of_mpi(command.text)) is not None:
         whole = ranks
     elif _DEEPSPEED.search(command.text):
-        whole = _of_deepspeed(said, command)
+        whole = _deepspeed_count(said, command)
     return whole or None
 
 
@@ -113,7 +113,7 @@ def set_directives_gpu(text: str, path: Path, experiment: Experiment) -> Experim
     return experiment.knowing(*notes, hardware=hardware, provenance={"hardware": f"{path.name}: gres"})
 
 
-def _of_environment(command: Command, unsaid: int | None) -> int | None:
+def _environment_count(command: Command, unsaid: int | None) -> int | None:
     """Of LLaMA-Factory's and ms-swift's commands, which hand variables on to torchrun (``llamafactory/launcher.py``,
     ``swift/cli/main.py``).
 
@@ -138,7 +138,7 @@ def visible_gpus(environment: Mapping[str, str]) -> int | None:
     return len(numbers) if all(digits(number) is not None for number in numbers) else None
 
 
-def _of_deepspeed(said: Mapping[str, str], command: Command) -> int | None:
+def _deepspeed_count(said: Mapping[str, str], command: Command) -> int | None:
     """Of DeepSpeed's launcher, which takes the GPUs that it is told, else those that are visible
     (``deepspeed/launcher/runner.py``)."""
     if "num_gpus" in said:

@@ -168,7 +168,7 @@ def set_vocabulary(experiment: Experiment) -> Experiment:
     model = experiment.model
     if model is None or model.missing() != ("vocab",):
         return experiment
-    name, tokens = _of_same_shapes(model)
+    name, tokens = _same_shapes(model)
     if tokens:
         taken = f"the {tokens:,} tokens of {name}, which has these shapes"
     else:
@@ -178,7 +178,7 @@ def set_vocabulary(experiment: Experiment) -> Experiment:
     return experiment.knowing(note, model=known, provenance={"model.vocab": "assumed"})
 
 
-def _of_same_shapes(model: Architecture) -> tuple[str, int | None]:
+def _same_shapes(model: Architecture) -> tuple[str, int | None]:
     """A published model of the same shapes, and the vocabulary that most of these have."""
     shapes = model.model_dump(include=set(_OF_VOCABULARY))
     published = (find_architecture(name) for name in known_architectures())

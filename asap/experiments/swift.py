@@ -73,14 +73,14 @@ def read_trainer(
     stated = {_TABLE.renamed.get(key, key): value for key, value in {**said, **more}.items() if value is not None}
     known = settled(stated)
     unsaid = {key: str(value) for key, value in stated.items() if key not in known}
-    arguments = StackSettings(_with_defaults(known, unsaid, experiment), str(path))
+    arguments = StackSettings(_add_defaults(known, unsaid, experiment), str(path))
     check_trains_decoder(arguments, "lora")
     stated = dict(arguments)
     launched: dict[str, Any] = {}
     if DEEPSPEED in arguments:
         launched = {KIND: "DEEPSPEED", IN_FILE: arguments[DEEPSPEED]}
     else:
-        stated |= _of_fsdp(stated, path, brought or {})
+        stated |= _fsdp_settings(stated, path, brought or {})
         shared = stated.pop(SEQUENCE, 1)  # GPUs that share a sequence are context parallelism
         launched = {f"{SIZES}.{SIZES}_cp_size": shared} if str(shared) != "1" else {}
     rest = [text for text in overrides if text.partition("=")[0] not in more]
@@ -90,7 +90,7 @@ def read_trainer(
     return read if {"torch_dtype", "dtype"} & said.keys() else read.knowing(_UNSAID_TYPE)
 
 
-def _of_fsdp(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
+def _fsdp_settings(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
     """The Trainer's arguments of FSDP that ms-swift's name or file of them stands for; recomputation is FSDP's own."""
     named = str(stated.get(OPTION))
     found = PRESETS["swift"].get(named, {})
@@ -100,7 +100,7 @@ def _of_fsdp(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[st
     return own | ({RECOMPUTE: False} if (own.get(_FSDP) or {}).get("activation_checkpointing") else {})
 
 
-def _with_defaults(stated: Mapping[str, Any], unsaid: Mapping[str, str], experiment: Experiment) -> dict[str, Any]:
+def _add_defaults(stated: Mapping[str, Any], unsaid: Mapping[str, str], experiment: Experiment) -> dict[str, Any]:
     """Arguments with ms-swift's defaults; mixed precision goes by the type that the model is loaded as."""
     defaults = {key: _TABLE.defaults[key] for key in (TRAINER_MICRO_BATCH, RECOMPUTE) if key not in unsaid}
     whole = {**defaults, **stated, **meant(_TABLE.means, stated)}

@@ -52,7 +52,7 @@ def principle_of(axis: str, direction: Direction, plan: Plan, incumbent: Plan) -
     found, plans = PRINCIPLES[axis, direction], (plan, incumbent)
     sharded, pipelined = (any(each.degree(one) > 1 for each in plans) for one in ("data", "stage"))
     if axis == "microbatches":
-        return _of_microbatches(direction, plan, incumbent, pipelined)
+        return _microbatch_principle(direction, plan, incumbent, pipelined)
     if (axis, direction) == ("data", "less") and plan.degree("data") == 1:
         return replace(found, reason="no weights are gathered", trade_off="each device keeps all that it computes with")
     if axis == "host_activations":
@@ -64,7 +64,7 @@ def principle_of(axis: str, direction: Direction, plan: Plan, incumbent: Plan) -
     return found
 
 
-def _of_microbatches(direction: Direction, plan: Plan, incumbent: Plan, pipelined: bool) -> Principle:
+def _microbatch_principle(direction: Direction, plan: Plan, incumbent: Plan, pipelined: bool) -> Principle:
     """Only pipelines have a bubble, only sharded weights are gathered; with fewer replicas, more may be larger."""
     more, less = (PRINCIPLES["microbatches", each] for each in ("more", "less"))
     gathers = any(each.degree("data") > 1 for each in ((plan,) if direction == "more" else (plan, incumbent)))

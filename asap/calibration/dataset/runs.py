@@ -160,7 +160,7 @@ def _hardware(row: Row) -> Slice:
     hardware = resolve_hardware(
         found.chip.name, _topology(row, chips // slices), slices, chips * found.chip.devices
     ).slice
-    return _with_network(hardware, row)
+    return _set_network(hardware, row)
 
 
 def _topology(row: Row, chips: int) -> tuple[int, ...] | None:
@@ -171,7 +171,7 @@ def _topology(row: Row, chips: int) -> tuple[int, ...] | None:
     return None
 
 
-def _with_network(hardware: Slice, row: Row) -> Slice:
+def _set_network(hardware: Slice, row: Row) -> Slice:
     """The slice with the network and the node that the row describes."""
     chip = hardware.chip
     if chip.scaleup is None:

@@ -88,7 +88,7 @@ def fit_residual_kernels(groups: Sequence[ResidualGroup]) -> dict[str | None, Re
     found: dict[str | None, ResidualKernel] = {None: (everything := fit_residual_kernel(groups))}
     for name in sorted({group.source for group in groups}):
         found[name] = fit_residual_kernel([group for group in groups if group.source != name], everything)
-    return {name: _with_odds(kernel, groups, found, name) for name, kernel in found.items()}
+    return {name: _add_odds(kernel, groups, found, name) for name, kernel in found.items()}
 
 
 def fit_residual_kernel(groups: Sequence[ResidualGroup], near: ResidualKernel = START) -> ResidualKernel:
@@ -111,15 +111,15 @@ def _likeliest(groups: Sequence[ResidualGroup], start: _View, near: View) -> _Vi
     begin, first = (np.log([max(getattr(view, name), 1e-3) for name in _names(start)]) for view in (start, near))
 
     def loss(theta: Vector) -> float:
-        kernel = _with_values(start, np.exp(np.clip(theta, -7.0, 7.0)))
+        kernel = _set_values(start, np.exp(np.clip(theta, -7.0, 7.0)))
         fitted = _mean_over_sources(groups, lambda group: likelihood_of(group, kernel))
         return 1e-3 * float(((theta - begin) ** 2).sum()) - fitted
 
     found = np.clip(minimize(loss, first, method="L-BFGS-B").x, -7.0, 7.0)
-    return _with_values(start, np.round(np.exp(found), 4))
+    return _set_values(start, np.round(np.exp(found), 4))
 
 
-def _with_odds(
+def _add_odds(
     kernel: ResidualKernel,
     groups: Sequence[ResidualGroup],
     without: Mapping[str | None, ResidualKernel],
@@ -157,7 +157,7 @@ def _names(kernel: View) -> list[str]:
     return ["deviation", "reach", "own", *(["common"] if isinstance(kernel, ByChange) else [])]
 
 
-def _with_values(kernel: _View, values: Vector) -> _View:
+def _set_values(kernel: _View, values: Vector) -> _View:
     return kernel.model_copy(update=dict(zip(_names(kernel), values.tolist(), strict=True)))
 
 

@@ -33,10 +33,10 @@ def parameter_tree(
 ) -> dict[str, Any]:
     """Every parameter as a tree of :class:`Parameter`; those of a segment are stacked over its repeats."""
     tree = _tree(model, segments)
-    return tree if lines is None else _with_lines(tree, segments, lines)
+    return tree if lines is None else _add_lines(tree, segments, lines)
 
 
-def _with_lines(tree: dict[str, Any], segments: Sequence[Segment], lines: ProgramLines) -> dict[str, Any]:
+def _add_lines(tree: dict[str, Any], segments: Sequence[Segment], lines: ProgramLines) -> dict[str, Any]:
     """The tree with what a mapping program says; segments do not cross its ranges of layers."""
 
     def add_lines(name: str, found: Parameter, layer: int | None = None) -> Parameter:

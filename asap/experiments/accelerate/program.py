@@ -120,7 +120,7 @@ def read_program(program: Program, overrides: Iterable[str], experiment: Experim
     kind = str(settings.get(KIND, "NO")).upper()
     by_deepspeed = kind == "DEEPSPEED"
     check_arguments({key: value for key, value in stated.items() if key != SEQUENCE or not by_deepspeed}, path)
-    experiment = _with_devices(settings, experiment)
+    experiment = _set_devices(settings, experiment)
     if kind in _REPLICATED:
         if key := next((key for key in _SHARDS if key in unsaid), None):
             reason = f"the program's {key} is set by a variable whose value is not said"
@@ -230,7 +230,7 @@ class _Run:
 _EMPTY = ("", "none", "null")
 
 
-def _with_devices(settings: StackSettings, experiment: Experiment) -> Experiment:
+def _set_devices(settings: StackSettings, experiment: Experiment) -> Experiment:
     """The processes that are started, where no hardware is said."""
     said = {key: str(settings.get(key, "")).strip() for key in (accelerate.PROCESSES, accelerate.MACHINES)}
     open_ = {key for key, text in said.items() if has_substitution(text) or "{{" in text or text.casefold() in _EMPTY}
@@ -244,7 +244,7 @@ def _configuration_of(stated: Mapping[str, Any], path: Path, brought: Brought) -
     """What Accelerate is told to take: a file, one of TRL's own, the Trainer's option, or replicas."""
     named = stated.get(LAUNCH_FILE)
     if named is None:
-        return _of_trainer(stated, path, brought)
+        return _trainer_settings(stated, path, brought)
     if str(named) in _PROFILES and find_named(str(named), path, brought) is None:
         return {**_ON_EIGHT, **_PROFILES[str(named)]}
     hint = f"lay it beside the file, or name one of TRL's: {', '.join(_PROFILES)}"
@@ -254,7 +254,7 @@ def _configuration_of(stated: Mapping[str, Any], path: Path, brought: Brought) -
 _PREFIX = "fsdp_"
 
 
-def _of_trainer(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
+def _trainer_settings(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
     """Accelerate's settings, by dotted key, that arguments of the Trainer stand for."""
     with blamed_on(str(path)):
         settings = fsdp_option(stated.get(OPTION))

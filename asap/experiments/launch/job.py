@@ -104,7 +104,7 @@ def _quoted(word: str) -> str:
     return shlex.quote(word) if "$" not in word else '"' + word.replace('"', '\\"') + '"'
 
 
-def _with_tpus(documents: list[Document], experiment: Experiment) -> Experiment:
+def _add_tpus(documents: list[Document], experiment: Experiment) -> Experiment:
     """The slices of TPUs that a manifest asks for, where no hardware is said."""
     everything = [document.values for document in documents]
     chip, topology = next(_all(everything, (_CHIP,)), None), next(_all(everything, (_TOPOLOGY,)), None)
@@ -144,10 +144,10 @@ def read_job(documents: list[Document], read: ReadScript, experiment: Experiment
     Raises:
         ConfigError: there is none, or what the reader of the command's stack says of it.
     """
-    experiment = _with_tpus(documents, experiment)
+    experiment = _add_tpus(documents, experiment)
     for document in documents:
         all_ = list(_containers(document.values))
-        known = _with_gpus(document, all_, experiment)
+        known = _add_gpus(document, all_, experiment)
         for each in all_:
             if (found := read(_script_of(each, read_text(document.path)), document.path, known)) is not None:
                 return found
@@ -172,7 +172,7 @@ def _script_of(container: _Container, manifest: str) -> str:
     return f"{container.variables}\n" + "\n" * max(next(found, 2) - 2, 0) + container.command
 
 
-def _with_gpus(document: Document, all_: list[_Container], experiment: Experiment) -> Experiment:
+def _add_gpus(document: Document, all_: list[_Container], experiment: Experiment) -> Experiment:
     """The GPUs of all pods, where no hardware is said."""
     known = [each.gpus for each in all_ if each.gpus is not None]
     if len(known) < len(all_):

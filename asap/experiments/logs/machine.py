@@ -45,7 +45,7 @@ def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None
             slots = {(match["process"], match["id"]) for match in matches}
         fields |= new
     if "platform" in fields:
-        fields = _of_platform(fields["platform"]) | fields
+        fields = _platform_settings(fields["platform"]) | fields
     for name in ("devices", "nodes", "devices_per_node"):
         fields |= {name: said[name]} if said.get(name, "").isdigit() else {}
     named = fields.get("chip")
@@ -71,7 +71,7 @@ def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None
     )
 
 
-def _of_platform(name: str) -> dict[str, str]:
+def _platform_settings(name: str) -> dict[str, str]:
     """The chip of ``1xXE9680Lx8B200-SXM-180GB``, and how many; ``2xMI325X`` counts nodes, ``8xMI325X`` is one."""
     name = _OF_CHIPS.sub(r"\1x", name)
     counts = list(_COUNT.finditer(name))

@@ -91,7 +91,7 @@ def read_table(
     found = _open(spec, settings, given)
     unsettled |= found
     settings = settings.overridden(dict.fromkeys(unsettled))
-    experiment = _with_said_devices(spec, settings, unsettled, experiment)
+    experiment = _set_said_devices(spec, settings, unsettled, experiment)
     settings = settings.overridden(meant(spec.means, settings))
     if prepared := hook(spec, "prepared"):
         try:
@@ -121,7 +121,7 @@ def read_table(
         open_ = frozenset(field for field, words in spec.workload.items() if unsettled & {*word_keys(*words)})
         workload = _workload(spec, full, batch, plan, experiment, settings.where(), open_)
         remarks = _notes(spec, full, sequence, plan, layers)
-    experiment = _with_devices(spec, settings, plan, experiment)
+    experiment = _set_devices(spec, settings, plan, experiment)
     sizes = [word for word in (spec.batch.whole, spec.batch.micro) if word]
     asked = whole & unsettled or all(word.said(full) is None for word in sizes)
     open_batch = hook(spec, "open_batch")
@@ -173,7 +173,7 @@ def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path
     return read.knowing(*remarks, workload=workload, provenance=sources_of(spec, settings))
 
 
-def _with_devices(spec: Spec, settings: StackSettings, plan: Plan | None, experiment: Experiment) -> Experiment:
+def _set_devices(spec: Spec, settings: StackSettings, plan: Plan | None, experiment: Experiment) -> Experiment:
     """Where the degrees say all devices, the hardware that is said must have as many."""
     devices = experiment.hardware.devices
     if plan is None or devices == plan.devices:
@@ -234,7 +234,7 @@ def _open(spec: Spec, settings: StackSettings, given: Mapping[str, str]) -> froz
     return frozenset(open_ | (doubtful - given.keys()))
 
 
-def _with_said_devices(
+def _set_said_devices(
     spec: Spec, settings: StackSettings, unsettled: frozenset[str], experiment: Experiment
 ) -> Experiment:
     """The hardware of a table that says devices, and the machine of its cloud where that is known."""

@@ -178,10 +178,10 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         dequantized_bytes=0.0,
         adapter_width=0.0,
     )
-    return inputs if w.adapter_rank is None else _with_adapters(inputs, w, architecture)
+    return inputs if w.adapter_rank is None else _add_adapters(inputs, w, architecture)
 
 
-def _with_adapters(inputs: WorkloadInputs, w: Workload, architecture: Architecture) -> WorkloadInputs:
+def _add_adapters(inputs: WorkloadInputs, w: Workload, architecture: Architecture) -> WorkloadInputs:
     """Frozen weights have no gradients and no state; adapters have both, in fp32 (peft, ``autocast_adapter_dtype``).
     What lies outside of the layers is not quantized (transformers, ``get_keys_to_not_convert``)."""
     counted = count_parameters(architecture)
