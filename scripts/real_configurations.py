@@ -26,9 +26,7 @@ def studies(maxtext: Path, recipes: Path) -> Iterator[tuple[str, Study]]:
     reader = _recipes_script()
     definitions = reader._definitions(maxtext)
     seen: set[str] = set()
-    for row in (
-        *reader._own_runs(maxtext), *reader._benchmarks(definitions), *reader._recipes(recipes, definitions)
-    ):  # fmt: skip
+    for row in (*reader._own_runs(maxtext), *reader._benchmarks(definitions), *reader._recipes(recipes, definitions)):
         experiment: Experiment | None = row.experiment
         if experiment is None:
             continue

@@ -76,7 +76,7 @@ def report_of(request: Request, session: Session) -> OptimizationReport:
 
 def _report(
     request: Request, session: Session, guided: ModelGuided, considered: int, stopped: Stopped | None
-) -> OptimizationReport:  # fmt: skip
+) -> OptimizationReport:
     def lines(configuration: str) -> str:
         return "\n".join(request.overrides(configuration).lines)
 

@@ -125,7 +125,7 @@ class OptunaProposer:
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             parzen = optuna.samplers.TPESampler(
                 seed=len(tries), n_startup_trials=starting, multivariate=True, group=True, constant_liar=True
-            )  # fmt: skip
+            )
         study = optuna.create_study(sampler=parzen)
         states, timed = optuna.trial.TrialState, {each.configuration: each.step_time_s for each in results(tries)}
         for each in {each.configuration: each for each in tries}.values():

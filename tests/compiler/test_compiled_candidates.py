@@ -18,9 +18,7 @@ from asap.proposals.selection.candidate import expected_gain
 from asap.proposals.selection.choice import choose
 from asap.study.open_study import open_study
 
-MODEL = Architecture(
-    name="small", layers=8, d_model=2048, d_ff=8192, heads=16, kv_heads=16, head_dim=128, vocab=32000
-)  # fmt: skip
+MODEL = Architecture(name="small", layers=8, d_model=2048, d_ff=8192, heads=16, kv_heads=16, head_dim=128, vocab=32000)
 WIDTH = 0.1
 
 

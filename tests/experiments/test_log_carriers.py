@@ -43,7 +43,7 @@ CARRIERS = {
     "bz2": lambda text: bz2.compress(text.encode()),
     "xz": lambda text: lzma.compress(text.encode()),
     "zip": zipped,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("carry", CARRIERS.values(), ids=list(CARRIERS))

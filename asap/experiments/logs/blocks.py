@@ -175,9 +175,7 @@ def argument(line: str) -> tuple[str, str] | None:
     return (found[1], found[2].strip()) if found else None
 
 
-def lines_before(
-    start: BlockStart, line: str, chunk: bytes, place: int, text_of: Callable[[bytes], str]
-) -> list[str]:  # fmt: skip
+def lines_before(start: BlockStart, line: str, chunk: bytes, place: int, text_of: Callable[[bytes], str]) -> list[str]:
     """Lines right before a place, in order, of a block whose beginning the log lacks."""
     found: list[str] = []
     of_arguments = start.kind == "arguments" and "arguments" not in line

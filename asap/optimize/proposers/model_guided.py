@@ -84,7 +84,7 @@ class ModelGuided:
         return [
             self._suggestion(place, belief, self._why(place, belief, fastest), float(savings[place]))
             for place in places
-        ]  # fmt: skip
+        ]
 
     def belief(self, tries: Sequence[Try]) -> StepBelief:
         """What is believed of every step time after these tries."""
@@ -240,9 +240,7 @@ class ModelGuided:
         fill = None if self.prior.log_fill is None else float(np.exp(self.prior.log_fill[place])) * self.capacity
         low, value, high = (float(np.exp(mean + side * half)) for side in (-1, 0, 1))
         predicted = Expectation(step_time_s=value, low_s=low, high_s=high, hbm_bytes=fill)
-        return Suggestion(
-            configuration=self.prior.configurations[place], why=why, predicted=predicted, saving=saving
-        )  # fmt: skip
+        return Suggestion(configuration=self.prior.configurations[place], why=why, predicted=predicted, saving=saving)
 
 
 def _under_way(tries: Sequence[Try]) -> list[Result]:
