@@ -112,13 +112,14 @@ _FILES = ("deepspeed", accelerate.OPTION)
 def settled(stated: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments without those that only a run can tell, or that say no model; of a model's folder, or a configuration,
     below a variable the name is enough."""
-    found = {
-        key: name_at_end(value) if key in _MODEL and isinstance(value, str) else value
-        for key, value in stated.items()
-        if key in _MODEL or not has_substitution(str(value)) or (key in _FILES and str(value).endswith(".json"))
-    }
-    found = {key: value for key, value in found.items() if not (key in _MODEL and value is True)}
-    return {key: value for key, value in found.items() if value is not None or stated[key] is None}
+    found: dict[str, Any] = {}
+    for key, value in stated.items():
+        if key in _MODEL:
+            named = name_at_end(value) if isinstance(value, str) else value
+            found |= {key: named} if named is not True and (named is not None or value is None) else {}
+        elif not has_substitution(str(value)) or (key in _FILES and str(value).endswith(".json")):
+            found[key] = value
+    return found
 
 
 def add_model(arguments: StackSettings, path: Path, experiment: Experiment) -> Experiment:
