@@ -15,8 +15,7 @@ from collections import defaultdict
 from asap.history.families import family_of, ranked
 from asap.history.files import load_records
 from asap.history.record import HistoryRecord, Outcome
-from asap.proposals.families import decisions
-from asap.proposals.ideas import is_moot
+from asap.proposals.ideas import decisions, is_moot
 
 WORTH = 1.02
 PLACES = (3, 6)

@@ -34,7 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jax", action="store_true", help="JAX on the CPU instead of Kineto")
     hits: dict[bool, list[bool]] = {True: [], False: []}
-    for name, folder in of_jax() if parser.parse_args().jax else of_kineto():
+    for name, folder in jax_faults() if parser.parse_args().jax else kineto_faults():
         found = diagnose(read_recording(folder), chip=load_chip("h100"), replay=replay(folder))
         causes = [cause.name for cause in found.causes]
         held = int(hashlib.md5(name.encode(), usedforsecurity=False).hexdigest(), 16) % 2 == 1
@@ -53,7 +53,7 @@ def replay(folder: Path) -> ReplayReport | None:
         return None
 
 
-def of_kineto() -> Iterator[tuple[str, Path]]:
+def kineto_faults() -> Iterator[tuple[str, Path]]:
     """Each fault in each size."""
     for name, fault in planted_steps.FAULTS.items():
         for share in planted_steps.SIZES:
@@ -62,7 +62,7 @@ def of_kineto() -> Iterator[tuple[str, Path]]:
                 yield name, Path(folder)
 
 
-def of_jax() -> Iterator[tuple[str, Path]]:
+def jax_faults() -> Iterator[tuple[str, Path]]:
     """Steps of a product on each device, with something beside or in them."""
     os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
     import jax

@@ -13,7 +13,7 @@ from asap.experiments import Experiment
 from asap.study.study import Study, study_of
 
 
-def with_batch(study: Study, times: int) -> Study:
+def batch_settings(study: Study, times: int) -> Study:
     """The run with so many times the batch, not measured."""
     workload = study.experiment.workload
     changed = workload.model_copy(update={"global_batch": (workload.global_batch or 0) * times})
@@ -26,9 +26,7 @@ def studies(maxtext: Path, recipes: Path) -> Iterator[tuple[str, Study]]:
     reader = _recipes_script()
     definitions = reader._definitions(maxtext)
     seen: set[str] = set()
-    for row in (
-        *reader._own_runs(maxtext), *reader._benchmarks(definitions), *reader._recipes(recipes, definitions)
-    ):  # fmt: skip
+    for row in (*reader._own_runs(maxtext), *reader._benchmarks(definitions), *reader._recipes(recipes, definitions)):
         experiment: Experiment | None = row.experiment
         if experiment is None:
             continue

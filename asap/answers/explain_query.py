@@ -14,10 +14,10 @@ from asap.plans import Plan
 from asap.plans.validity import violations
 from asap.proposals.launch import why_not_launched
 from asap.proposals.proposal import ChangedSetting, Citation
+from asap.proposals.ranked_candidates import evaluate
 from asap.proposals.reasons.explain import cite, reasons, trade_offs
 from asap.proposals.selection.candidate import Candidate, fits
 from asap.proposals.selection.passed_over import why_passed_over
-from asap.proposals.selection.ranked_candidates import evaluate
 
 Standing = Literal[
     "runs now",

@@ -8,7 +8,7 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.evidence.fact import Origin, StatedFact
 from asap.experiments import ExperimentStore
 from asap.experiments.create import NOTHING_STATED, Statement, amend
-from asap.proposals.selection.ranked_candidates import RankedCandidates
+from asap.proposals.ranked_candidates import RankedCandidates
 from asap.study.open_study import experiment_id, open_study
 from asap.study.study import Study
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from asap.answers.plan_names import in_full, of_micro_batch, without_micro_batch
 from asap.core.errors import AsapError, InsufficientEvidenceError, NotFoundError
 from asap.evidence.anchor import anchored
-from asap.evidence.effect import with_outcomes, with_run_claims
+from asap.evidence.effect import apply_outcomes, apply_run_claims
 from asap.evidence.fact import RUN_CLAIMS, Origin, StatedFact
 from asap.evidence.judgement import Judgement
 from asap.evidence.memory_judgement import judge_study
@@ -19,14 +19,14 @@ from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.proposal_set import ProposalSet
 from asap.proposals.propose import propose
-from asap.proposals.selection.candidate import Candidate
-from asap.proposals.selection.choice import COUNT
-from asap.proposals.selection.ranked_candidates import (
+from asap.proposals.ranked_candidates import (
     RankedCandidates,
     RevisedCandidates,
     apply_evidence,
     rank_candidates,
 )
+from asap.proposals.selection.candidate import Candidate
+from asap.proposals.selection.choice import COUNT
 from asap.study.study import Study, read_plan, study_of
 
 NOW = ("now", "0", "current", "start")
@@ -77,8 +77,8 @@ class Inquiry:
             return self.analysed
         of_run, base = [fact for fact in self.facts if fact.claim in RUN_CLAIMS], self.analysed
         if of_run:
-            base = study_of(with_run_claims(base.experiment, of_run), base.profile, base.recording)
-        found = with_outcomes(anchored(base, self.facts), self.facts)
+            base = study_of(apply_run_claims(base.experiment, of_run), base.profile, base.recording)
+        found = apply_outcomes(anchored(base, self.facts), self.facts)
         return found if found is self.analysed else replace(found, preferences=self.analysed.preferences)
 
     @property

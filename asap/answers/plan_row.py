@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 from asap.answers.figure import CHANGE, DETAIL, Figure, Part, bare, change, figure, subject_of
 from asap.answers.inquiry import Inquiry
 from asap.core.units import Provenance
-from asap.evidence.anchor import with_measured_step
+from asap.evidence.anchor import apply_measured_step
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.reasons.explain import confidence
@@ -74,7 +74,7 @@ def plan_row(inquiry: Inquiry, prediction: Prediction, name: str | None = None, 
     plan, now, memory = prediction.plan, inquiry.study.plan, prediction.memory
     of = subject or subject_of(plan, now)
     is_now = plan == now and subject is None
-    step = (with_measured_step(inquiry.study, prediction, inquiry.facts) if is_now else prediction).step_time
+    step = (apply_measured_step(inquiry.study, prediction, inquiry.facts) if is_now else prediction).step_time
     faster = None if is_now else confidence(inquiry.study, prediction, ()).faster
     surely = faster.model_copy(update={"unit": "odds"}) if faster else None
     odds = memory.probability_fits if memory is not None else None

@@ -12,7 +12,7 @@ from asap.core.errors import InsufficientEvidenceError, UsageError
 from asap.evidence.effect import carried_over
 from asap.experiments.create import NOT_USED, Statement
 from asap.experiments.experiment import refer_to_hardware
-from asap.experiments.launcher_settings import key_of_launcher, with_launcher_settings
+from asap.experiments.launcher_settings import apply_launcher_settings, key_of_launcher
 from asap.experiments.remarks import FAMILIES, modelled_by_none, moments_of_bits, optimizer_family
 from asap.hardware import default_topology, find_chip
 from asap.levers.lever import Trial
@@ -114,7 +114,7 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
         return Supposed(inquiry, study, inquiry.plan(change.plan), ())
     now = study
     if own:
-        study = drop_step_time(study, with_launcher_settings(study.experiment, own))
+        study = drop_step_time(study, apply_launcher_settings(study.experiment, own))
     name, size = without_micro_batch(rest)
     plan = inquiry.plan(name or "now") if study is now else _plan_beside(study, name)
     scaled = _on_hardware(study, plan, change)

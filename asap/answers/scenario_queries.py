@@ -15,7 +15,7 @@ from asap.core.units import Provenance, Quantity, exact, format_seconds
 from asap.experiments import Experiment
 from asap.plans import Plan
 from asap.plans.axes import Axis
-from asap.plans.degrees import with_degree
+from asap.plans.degrees import set_degree
 from asap.plans.plan import SETTINGS
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import why_not_launched
@@ -152,7 +152,7 @@ class Sweep(Query):
         if self.vary == _MICRO_BATCH:
             return inquiry.predictions([inquiry.plan(f"{base} {_MICRO_BATCH}={value}")])[0]
         if self.vary in get_args(Axis):
-            plan = inquiry.study.keep_micro_batch(with_degree(base, self.vary, digits(value) or 0))
+            plan = inquiry.study.keep_micro_batch(set_degree(base, self.vary, digits(value) or 0))
         else:
             plan = base.model_copy(update={self.vary: getattr(Plan.parse(f"{self.vary}={value}"), self.vary)})
         return inquiry.predictions([inquiry.plan(str(plan))])[0]

@@ -31,7 +31,7 @@ from asap.study.study import Study
 
 LAYERS = "{layers}"
 LARGEST_ERROR = 0.1
-"""Relative standard error of the whole step from which two short runs tell too little."""
+"""Relative standard error of the whole step of two short runs that tell too little. Judgement: which are refused."""
 _STARTS = (
     ("SLURM", "sbatch --nodes={nodes} --gpus-per-node={gpus} --wrap='srun bash own.sh'"),
     ("Ray", "ray job submit --working-dir . -- bash own.sh"),

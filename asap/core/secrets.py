@@ -109,13 +109,13 @@ def _struck(found: re.Match[str]) -> str:
     return found[0] if REDACTED in value or _NO_SECRET.fullmatch(value) else f"{before}{REDACTED}"
 
 
-def without_secrets(value: Any) -> Any:
+def strip_secrets(value: Any) -> Any:
     """Plain JSON with every text redacted."""
     if isinstance(value, str):
         return redacted(value)
     if isinstance(value, Mapping):
-        return {key: REDACTED if _holds_secret(key, item) else without_secrets(item) for key, item in value.items()}
-    return [without_secrets(item) for item in value] if isinstance(value, list) else value
+        return {key: REDACTED if _holds_secret(key, item) else strip_secrets(item) for key, item in value.items()}
+    return [strip_secrets(item) for item in value] if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=1024)

@@ -14,6 +14,7 @@ Count = Annotated[int, Field(gt=0, le=LARGEST_COUNT)]
 CountOrZero = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 
 GIB = 2**30
+HOUR = 3600.0
 PERCENT = 100.0
 FACTOR = 10.0
 """From this ratio on a change is written as a factor: judgement, a reader cannot place ``+9354 %``."""

@@ -23,10 +23,10 @@ _BY_HAND = "torch.profiler around a few steps for --profile"
 def no_profile(stack: Stack | None, settings: Mapping[str, object] | None, chip: Chip | None) -> Gap:
     """What a run without a profile lacks, and what its stack can capture, in the version that takes its settings."""
     table = spec_of(stack, settings or {}) if stack else None
-    of_jax = contracts()[stack].kin == "jax" if stack else chip is None or chip.kind != "gpu"
+    jax_faults = contracts()[stack].kin == "jax" if stack else chip is None or chip.kind != "gpu"
     by_hand = stack == "megatron" and (lacks(settings or {}, PROFILER) or is_of_swift(settings or {}))
     capture = "" if by_hand else table.capture if table else capture_of(stack or "")
-    return NO_PROFILE.model_copy(update={"capture": capture or (NO_PROFILE.capture if of_jax else _BY_HAND)})
+    return NO_PROFILE.model_copy(update={"capture": capture or (NO_PROFILE.capture if jax_faults else _BY_HAND)})
 
 
 _CATEGORIES: Mapping[Bottleneck, tuple[str, ...]] = {
@@ -47,7 +47,7 @@ _WITHOUT: Mapping[Bottleneck, tuple[str, str]] = {
 """The change that takes away what holds a run back, and its name."""
 
 
-def with_path(finding: Finding, facts: Facts) -> Finding:
+def add_path_share(finding: Finding, facts: Facts) -> Finding:
     """The finding with its share of the critical path as evidence."""
     if facts.replay is None or finding.share is None or finding.kind not in _CATEGORIES:
         return finding
@@ -105,7 +105,7 @@ def diagnose(
     if chosen is None:
         missing = profile.gaps or (no_profile(stack, settings, chip),)
         return _insufficient(_missing_evidence(facts), missing, tuple(findings), causes_of(facts))
-    findings = [with_path(finding, facts) for finding in (chosen, *(f for f in findings if f is not chosen))]
+    findings = [add_path_share(finding, facts) for finding in (chosen, *(f for f in findings if f is not chosen))]
     return Diagnosis(
         bottleneck=chosen.kind,
         statement=chosen.statement,

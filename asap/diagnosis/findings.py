@@ -102,7 +102,7 @@ def host_transfer_bound(facts: Facts) -> Finding | None:
     rate = _rate(facts)
     evidence = leading_operations(facts, "host_transfer")
     if rate is not None:
-        statement += f", which move {format_rate(rate, 'B/s')}{_of_link(facts, rate)}"
+        statement += f", which move {format_rate(rate, 'B/s')}{_link_text(facts, rate)}"
         evidence = (Evidence(fact="rate of copies with the host", quantity=facts.amount(rate, "B/s")), *evidence)
     return Finding(
         rule="host_transfer_bound",
@@ -121,7 +121,7 @@ def _rate(facts: Facts) -> float | None:
     return sum(op.bytes_accessed or 0.0 for op in copies) / time if time else None
 
 
-def _of_link(facts: Facts, rate: float) -> str:
+def _link_text(facts: Facts, rate: float) -> str:
     link = facts.chip.host_bandwidth if facts.chip else None
     if not link or rate > link:
         return ""

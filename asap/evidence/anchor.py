@@ -26,7 +26,7 @@ def current_step_time(study: Study, evidence: Sequence[StatedFact] = ()) -> Quan
     return Quantity(value=profile.kpis.step_time_s, unit="s", provenance=profile.provenance, source=profile.source)
 
 
-def with_measured_step(study: Study, now: Prediction, evidence: Sequence[StatedFact] = ()) -> Prediction:
+def apply_measured_step(study: Study, now: Prediction, evidence: Sequence[StatedFact] = ()) -> Prediction:
     """A prediction of what runs with its step as it was measured, where it is scaled to that."""
     predicted, measured = now.step_time, current_step_time(study, evidence)
     if predicted is None or measured is None or not math.isclose(predicted.value, measured.value, rel_tol=1e-6):

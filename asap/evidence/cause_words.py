@@ -13,7 +13,7 @@ from asap.plans.axes import Axis
 from asap.prediction.prediction import Prediction
 
 _TOLD_BY_MEMORY = 0.1
-"""Relative difference of HBM from which on its peak tells two readings apart."""
+"""Relative difference of HBM from which on its peak tells two readings apart. Judgement: what is asked."""
 
 
 @cache

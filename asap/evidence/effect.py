@@ -28,9 +28,9 @@ from asap.stacks.launchers import contract_of
 from asap.study.study import MemoryOutcome, Study
 
 SOURCE = "moved by what was measured"
-_LEAST = 1e-9
+_LEAST = 1e-9  # deviation that stands for none
 _ALIKE = 0.02
-"""Share of modelled HBM within which no plan is told from another: a judgement."""
+"""Share of modelled HBM within which no plan is told from another. Judgement: which plans a death rules out."""
 
 
 def learned(predictions: Sequence[Prediction], now: Plan, measured: Mapping[Plan, float]) -> list[Prediction]:
@@ -117,12 +117,12 @@ def relative_to(now: Prediction, then: Prediction, model: Architecture | None) -
 
 def _change_between(now: Prediction, then: Prediction) -> float:
     """How much of a token's step differs."""
-    parts, others = _of_a_token(now), _of_a_token(then)
+    parts, others = _parts_per_token(now), _parts_per_token(then)
     names = [*{**parts, **others}]
     return float(change_between([parts.get(name, 0.0) for name in names], [others.get(name, 0.0) for name in names]))
 
 
-def _of_a_token(found: Prediction) -> dict[tuple[str, str | None], float]:
+def _parts_per_token(found: Prediction) -> dict[tuple[str, str | None], float]:
     """Device-seconds of each part for a token: what does not change with the size of the job or of its batch."""
     step, rate = found.step_time, found.tokens_per_second
     tokens = rate.value * step.value if rate and step else 1.0
@@ -155,7 +155,7 @@ class Revision:
     """Step time over that of what runs now."""
 
 
-def with_outcomes(study: Study, evidence: Sequence[StatedFact]) -> Study:
+def apply_outcomes(study: Study, evidence: Sequence[StatedFact]) -> Study:
     """The study with what the facts say of the memory of plans; a fact without a plan is of what runs now."""
     found: dict[Plan, MemoryOutcome] = {}
     for item in evidence:
@@ -174,13 +174,13 @@ def with_outcomes(study: Study, evidence: Sequence[StatedFact]) -> Study:
     return replace(study, outcomes=tuple(found.values())) if found else study
 
 
-def with_run_claims(experiment: Experiment, evidence: Sequence[StatedFact]) -> Experiment:
+def apply_run_claims(experiment: Experiment, evidence: Sequence[StatedFact]) -> Experiment:
     """The record with the stated facts of the run applied."""
     for item in evidence:
         if item.claim is Claim.INCUMBENT:
             experiment = amend(experiment, Statement(plan=str(item.plan)))
         elif item.value is not None and item.claim is Claim.BATCH:
-            experiment = amend(experiment, _with_batch(experiment, int(item.value)))
+            experiment = amend(experiment, _set_batch(experiment, int(item.value)))
         elif item.value is not None and item.claim is Claim.SEQUENCE:
             experiment = amend(experiment, Statement(sequence_length=int(item.value)))
         elif item.value is not None and item.claim is Claim.NETWORK:
@@ -189,7 +189,7 @@ def with_run_claims(experiment: Experiment, evidence: Sequence[StatedFact]) -> E
     return experiment
 
 
-def _with_batch(experiment: Experiment, batch: int) -> Statement:
+def _set_batch(experiment: Experiment, batch: int) -> Statement:
     """Another global batch; a stack that sets the size of a micro-batch then runs another number of them."""
     plan, before = experiment.plan, experiment.workload.global_batch
     keeps = contract_of(experiment.workload.framework).sets_micro_batch
@@ -225,7 +225,7 @@ def revise(
             excluded |= dict.fromkeys(_taken_out(item, study, incumbent, held, evidence), item)
             continue
         if item.plan in found:
-            found[item.plan] = _with_fact(item, found[item.plan], now, study)
+            found[item.plan] = _add_fact(item, found[item.plan], now, study)
         if (ratio := _ratio(item, now)) is not None:
             measured[item.plan] = ratio
         excluded.pop(item.plan, None)
@@ -268,7 +268,7 @@ def _taken_out(
     return [item.plan, *(plan for plan, size in held.items() if size >= least and size > proven and plan not in ran)]
 
 
-def _with_fact(item: StatedFact, prediction: Prediction, now: Quantity | None, study: Study) -> Prediction:
+def _add_fact(item: StatedFact, prediction: Prediction, now: Quantity | None, study: Study) -> Prediction:
     ratio = _ratio(item, now)
     if ratio is None and item.claim is Claim.STEP_TIME and item.value:
         return _anchored(item, prediction, study)
@@ -278,7 +278,7 @@ def _with_fact(item: StatedFact, prediction: Prediction, now: Quantity | None, s
 def _anchored(item: StatedFact, prediction: Prediction, study: Study) -> Prediction:
     """The prediction with its measured step, relative to what the run as it is would take by all measurements."""
     assert item.value is not None
-    fields = _of_step(prediction, stated(item, item.value, "s"))
+    fields = _step_and_rates(prediction, stated(item, item.value, "s"))
     known, relative = study.profile, prediction.relative_step_time
     if known is not None and known.source == WORKED_OUT and known.kpis.step_time_s and relative is not None:
         factor = item.value / known.kpis.step_time_s / relative.value
@@ -297,11 +297,11 @@ def _ratio(item: StatedFact, now: Quantity | None) -> float | None:
 
 def _measured(item: StatedFact, prediction: Prediction, ratio: float) -> Prediction:
     step = stated(item, item.value or 0.0, "s") if item.claim is Claim.STEP_TIME else None
-    fields = _of_step(prediction, step) if step else {}
+    fields = _step_and_rates(prediction, step) if step else {}
     return prediction.model_copy(update=fields | {"relative_step_time": stated(item, ratio, "fraction")})
 
 
-def _of_step(prediction: Prediction, step: Quantity) -> dict[str, Quantity]:
+def _step_and_rates(prediction: Prediction, step: Quantity) -> dict[str, Quantity]:
     """A stated step, and the rates that follow from it."""
     found, before = {"step_time": step}, prediction.step_time
     for name in ("tokens_per_second", "mfu"):

@@ -24,7 +24,7 @@ from asap.evidence.readings import (
     predicted,
     readings,
     run_of,
-    with_rate,
+    set_rate,
 )
 from asap.evidence.step_belief import Z_90
 from asap.prediction.memory_outcomes import outcomes_of
@@ -36,7 +36,7 @@ from asap.study.study import Study
 HIGHEST_PUBLISHED_MFU = 0.69
 """Of all runs in tests/data/measurements: MaxText on v5p, by the FLOPs of PaLM (arXiv:2204.02311, appendix B)."""
 MOST_MFU = 0.8
-"""Above it a measured step can only be a mistake of units or counting."""
+"""Above it a measured step can only be a mistake of units or counting. Judgement: which steps are refused."""
 
 
 def mfu_of_step(study: Study, seconds: float) -> float | None:
@@ -49,19 +49,19 @@ def mfu_of_step(study: Study, seconds: float) -> float | None:
 
 
 Verdict = Literal["inside", "slower", "faster", "out of memory", "ran"]
-SHOWN = 4
-_NEGLIGIBLE = 0.01
+SHOWN = 4  # causes that are listed; judgement: how many
+_NEGLIGIBLE = 0.01  # odds below which a cause is not listed; judgement: how many
 _APART = 1.2
-"""Times longer or shorter than expected, from which it is said though the interval holds it: a judgement."""
-_HALVINGS = 7
+"""Times as long, or as short, as expected that is said within the interval. Judgement: which steps are findings."""
+_HALVINGS = 7  # of a range of 64 times: to 3 %
 _STEADY_EVIDENCE = 10.0
 """Odds for what happens in some steps only, where the fastest steps are as fast as expected, and against it where even
-they are not: a judgement."""
+they are not. Judgement: the order of causes."""
 _COUNTED, _MISCOUNTED = 0.2, 0.05
-"""Share of the tokens that padding may make of a log's count, and how often a log counts others than ran: a
-judgement."""
+"""Share of the tokens that padding may make of a log's count, and how often a log counts others than ran. Judgement:
+the order of causes."""
 _UNFIT = 0.02
-"""Least odds that a run fitted, of one that ran: no model of memory is surer than that. A judgement."""
+"""Least odds that a run fitted that ran: no model of memory is surer. Judgement: the order of causes."""
 _HAPPEN_NOW_AND_THEN: tuple[CauseName, ...] = ("input", "interruptions")
 
 
@@ -254,7 +254,7 @@ def _met(variant: Variant, seconds: float) -> Variant:
     low, high = math.log(variant.size / 8), math.log(variant.size * 8)
     for _ in range(_HALVINGS):
         rate = math.exp((low + high) / 2)
-        found = predicted(with_rate(variant.run, variant.cause, rate))
+        found = predicted(set_rate(variant.run, variant.cause, rate))
         if found is None or found.step_time is None:
             return variant
         low, high = (low, math.log(rate)) if found.step_time.value < seconds else (math.log(rate), high)

@@ -17,22 +17,22 @@ from asap.prediction.memory_outcomes import is_unexplained, outcomes_of
 from asap.prediction.prediction import MemoryPrediction
 from asap.study.study import Study
 
-_NEGLIGIBLE = 0.02
+_NEGLIGIBLE = 0.02  # odds below which a cause is not listed; judgement: how many are
 _OTHERS_HOLD = 0.05
 """Share of a device's memory that processes beside the run must hold to count: contexts of CUDA hold 1 to 3 %."""
 _MOST_FRAGMENTATION = 1.35
-"""Of memory that PyTorch's allocator reserved over what tensors held, in reports of runs that died of it."""
+"""Of what PyTorch's allocator reserved over what tensors held, in reports of deaths. Judgement: the order of causes."""
 _TIMES, _UNSAID = (2, 4, 8), 8.0
-"""Times as many sequences, and as likely as another kernel is where the run does not say which it has: judgements."""
+"""Times as many sequences; odds of another kernel where the run does not say. Judgement: the order of causes."""
 _PEAKS = (1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
-"""Times as much as a step holds: batches of varying length, and evaluation, may hold any of them."""
+"""Times what a step holds, in batches of varying length and evaluation. Judgement: the order of causes."""
 _COPIES = (1, 2, 3)  # of all weights in 32 bits, as a checkpoint is read or written
 PRIOR: dict[CauseName, float] = {
     "sequence": 0.25, "batch": 0.20, "no recomputation": 0.15, "whole states": 0.05, "attention": 0.04,
     "precision": 0.05, "peaks": 0.10, "saving": 0.06, "loading": 0.06, "other processes": 0.04, "fragmentation": 0.03,
     "recomputation": 0.15, "sharded states": 0.20, "offload": 0.10, "smaller states": 0.10,
 }  # fmt: skip
-"""How likely each is before anything is known. A judgement and no fit; it decides between readings that explain it."""
+"""How likely each is beforehand, as between readings that explain what is seen. Judgement: the order of causes."""
 
 
 def judge_study(study: Study) -> Judgement | None:
@@ -75,7 +75,7 @@ def _weighed(run: Run, memory: MemoryPrediction, ending: Ending | None, died: bo
     """The variant of each cause that explains most, with its weight, the likeliest first."""
     seen = _odds(ending) if ending is not None and died else {}
     found: dict[CauseName, tuple[float, Variant]] = {}
-    for variant in _of_more(run, memory) if died else _of_less(run):
+    for variant in _larger_readings(run, memory) if died else _smaller_readings(run):
         fits = _fits(variant, memory)
         weight = PRIOR[variant.cause] * variant.weight * (1 - fits if died else fits) * seen.get(variant.cause, 1.0)
         if weight > found.get(variant.cause, (0.0, variant))[0]:
@@ -83,7 +83,7 @@ def _weighed(run: Run, memory: MemoryPrediction, ending: Ending | None, died: bo
     return sorted(found.values(), key=lambda one: -one[0])
 
 
-def _of_more(run: Run, memory: MemoryPrediction) -> Iterator[Variant]:
+def _larger_readings(run: Run, memory: MemoryPrediction) -> Iterator[Variant]:
     """Readings under which the run would hold more."""
     for one in readings(run):
         if one.cause in ("sequence", "attention", "precision", "no recomputation"):
@@ -105,7 +105,7 @@ def _of_more(run: Run, memory: MemoryPrediction) -> Iterator[Variant]:
         yield Variant("fragmentation", _MOST_FRAGMENTATION, run, _MOST_FRAGMENTATION)
 
 
-def _of_less(run: Run) -> Iterator[Variant]:
+def _smaller_readings(run: Run) -> Iterator[Variant]:
     """Readings under which the run would hold less."""
     yield from (one for one in readings(run) if one.cause in ("sequence", "recomputation"))
     for times in _TIMES:

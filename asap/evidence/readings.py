@@ -100,23 +100,22 @@ PRIOR: dict[CauseName, float] = {
     "attention": 0.08, "flags": 0.08, "recomputation": 0.06, "no recomputation": 0.05, "interruptions": 0.05,
     "precision": 0.03, "debugging": 0.02, "counting": 0.01, "experts": 0.15, "setting": 0.15, "host": 0.15,
 }  # fmt: skip
-"""How likely each is before the measurement. A judgement and no fit: of public threads about steps far slower than
-expected few say their cause; in tests/data/threads.toml it is mostly the network, and never a slow device. It decides
-only between readings that explain the measurement equally well."""
+"""How likely each is before the measurement. No fit: of public threads about steps far slower than expected few say
+their cause; in tests/data/threads.toml it is mostly the network, and never a slow device. It decides only between
+readings that explain the measurement equally well. Judgement: the order of causes."""
 CONTRADICTED = 0.1
-"""How much less likely a cause is where the settings of the run state otherwise: a judgement, as a file may not be the
-one that ran."""
-_DOUBLINGS = tuple(2.0**k for k in range(1, 11))
-_BY_HOST = 64.0
-"""Times as slow as NVLink are copies by way of host memory: judgement."""
+"""How likely a cause is that the settings rule out, as another file may have run. Judgement: the order of causes."""
+_DOUBLINGS = tuple(2.0**k for k in range(1, 11))  # times by which a network may be slower
+_BY_HOST = 64.0  # times as slow as NVLink are copies by way of host memory; judgement: the order of causes
 _SLOWER_DEVICE = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
-"""From a device at its power limit to one that is shared or nearly stands."""
+"""From a device at its power limit to one that is shared or nearly stands. Judgement: the order of causes."""
 _WITHOUT_FLAGS = (1.1, 1.2, 1.3, 1.5)
 """Times as long as with the flags of published runs: what AI-Hypercomputer/tpu-recipes sets hides
 collectives and copies to the host behind computation, and can save no more than those."""
 _TIMES = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0)
-_RESTATED = (2, 4, 8, 16)
-_UNITS = (60.0, 1000.0)
+"""Times as long as expected that waiting may make of a step. Judgement: the order of causes."""
+_RESTATED = (2, 4, 8, 16)  # times by which a count may be stated otherwise
+_UNITS = (60.0, 1000.0)  # minutes and milliseconds for seconds
 _ON_HOST = (OPTIMIZER_ON_CPU, "host transfers")
 """Parts of a step that the host decides where something is offloaded."""
 _SECONDS_OF_EXPERT = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
@@ -155,7 +154,7 @@ def usual_rate(run: Run, cause: CauseName) -> float:
     return getattr(run.hardware.chip, RATES[cause]).bandwidth
 
 
-def with_rate(run: Run, cause: CauseName, rate: float) -> Run:
+def set_rate(run: Run, cause: CauseName, rate: float) -> Run:
     """The run with another rate between devices, bytes/s of each."""
     chip, part = run.hardware.chip, RATES[cause]
     changed = {part: getattr(chip, part).model_copy(update={"bandwidth": rate})}
@@ -170,7 +169,7 @@ def _machine(run: Run) -> Iterator[Variant]:
     }
     for cause, most in slowest.items():
         rates = [usual_rate(run, cause) / slower for slower in _DOUBLINGS if slower <= most]
-        yield from (Variant(cause, rate, with_rate(run, cause, rate)) for rate in rates)
+        yield from (Variant(cause, rate, set_rate(run, cause, rate)) for rate in rates)
     for slower in _SLOWER_DEVICE:
         peaks = {name: peak / slower for name, peak in chip.peak_flops.items()}
         slow = chip.model_copy(update={"peak_flops": peaks, "hbm_bandwidth": chip.hbm_bandwidth / slower})

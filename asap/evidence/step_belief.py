@@ -106,7 +106,7 @@ def apart(
 
 Z_90 = NormalDist().inv_cdf(0.95)
 """Half-width of a 90 % interval, in standard deviations."""
-_LEAST_NOISE = 1e-3
+_LEAST_NOISE = 1e-3  # deviation of ln(step) of a measurement, at least; judgement: other plans next to nothing
 _SCALES = np.geomspace(0.05, 100.0, 24)
 """Of the variance, over that of published residuals: on it lies an inverse-gamma distribution."""
 

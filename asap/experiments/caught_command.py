@@ -130,11 +130,11 @@ def _read_calls(folder: Path) -> list[CaughtCommand]:
         pairs = (part.partition("=") for part in _parts(Path(f"{line}.environment")))
         variables = {name: redacted(value) for name, _, value in pairs if is_performance_variable(name)}
         text = Path(f"{line}.given").read_text(encoding="utf-8", errors="replace").strip()
-        found.append(CaughtCommand(without_secret_options(words), variables, text))
+        found.append(CaughtCommand(drop_secret_options(words), variables, text))
     return [one for one in found if one.words and one.words[1:2] not in _OF_HELP]
 
 
-def without_secret_options(words: Sequence[str]) -> tuple[str, ...]:
+def drop_secret_options(words: Sequence[str]) -> tuple[str, ...]:
     """The words of a call without the values of options that hold secrets: ``--wandb-key VALUE``, ``--token=VALUE``."""
     kept: list[str] = []
     for word in words:

@@ -10,7 +10,7 @@ from asap.core.errors import ConfigError, UnreadError, UsageError
 from asap.core.limits import FILE_LIMITS, within
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Document, read_document, read_text, without_wrapping
+from asap.experiments.files.documents import Document, read_document, read_text, unwrap
 from asap.experiments.huggingface_model import read_huggingface
 from asap.experiments.launch.job import manifests, read_job
 from asap.experiments.logs.metrics_table import is_table
@@ -20,7 +20,7 @@ from asap.experiments.maxtext import BASE, is_override, is_told_by, known_keys, 
 from asap.experiments.megatron.script import signs_among
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file, split_overrides
-from asap.experiments.remarks import note_on_attention, note_on_paged, with_vocabulary
+from asap.experiments.remarks import note_on_attention, note_on_paged, set_vocabulary
 from asap.experiments.shell import is_script
 from asap.experiments.tables.reader import read_table
 from asap.stacks.maxtext.architecture import model_name_of
@@ -51,9 +51,9 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
     """
     overrides = tuple(overrides)
     try:
-        found = with_vocabulary(_read(path, overrides, experiment))
+        found = set_vocabulary(_read(path, overrides, experiment))
     except UnreadError as error:
-        raise _with_way_out(error, path) from error
+        raise _add_way_out(error, path) from error
     if found.environment.get(_BLOCKING) == "1":
         workload = found.workload.model_copy(update={"launch_blocking": True})
         found = found.knowing(workload=workload, provenance={"workload.launch_blocking": _BLOCKING})
@@ -116,7 +116,7 @@ def read_folder(folder: Path, overrides: Iterable[str], experiment: Experiment) 
     return read.model_copy(update={"notes": (note, *read.notes)})
 
 
-def _with_way_out(error: UnreadError, path: Path | None) -> UnreadError:
+def _add_way_out(error: UnreadError, path: Path | None) -> UnreadError:
     """The refusal with what settles the same: the run's log, or the call that a script makes."""
     if path is None:
         return error
@@ -142,7 +142,7 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
     if found := manifests(path):
         return read_job(found, lambda text, file, known: read_script(text, file, overrides, known), experiment)
     document = read_document(path)
-    document = replace(document, values=without_wrapping(document.values))
+    document = replace(document, values=unwrap(document.values))
     return _read_document(document, overrides, experiment)
 
 

@@ -12,7 +12,7 @@ from asap.core.remote import is_remote
 from asap.core.text import plain
 from asap.experiments.configuration import read_untrusted
 from asap.experiments.experiment import Experiment, refer_to_hardware, resolve_reference
-from asap.experiments.logs.checks import contradictions, of_another_run
+from asap.experiments.logs.checks import contradictions, other_run_differences
 from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import LogReading
 from asap.experiments.logs.settings import settings_of
@@ -21,7 +21,7 @@ from asap.experiments.remarks import still_open
 from asap.experiments.trackers.source import read_tracked
 from asap.hardware import find_chip, read_network
 from asap.plans import Plan
-from asap.plans.degrees import with_micro_batch_of
+from asap.plans.degrees import keep_micro_batch_of
 from asap.plans.text import data_note
 from asap.stacks.launchers import contract_of
 
@@ -58,7 +58,7 @@ def read_measured_step(said: str, experiment: Experiment) -> Experiment:
         raise UsageError("is neither a time nor a log file", where=where, hint="write it like 2.31s, or give a log")
     reading = read_log(path)
     settings, devices = settings_of(reading), experiment.hardware.devices
-    if other := of_another_run(reading, settings, experiment):
+    if other := other_run_differences(reading, settings, experiment):
         return experiment.knowing(first=other)
     observed = Observed(file=plain(path.name, 80), measured=reading.measured, ending=reading.ending)
     died = reading.ending.kind == "out_of_memory" and reading.ending.before_first_step
@@ -94,7 +94,7 @@ def completed_plan(stated: Plan, experiment: Experiment) -> Plan:
     said = said or not contract_of(experiment.workload.framework).sets_micro_batch
     if said or before is None or not (before.microbatches and batch):
         return whole
-    return next(with_micro_batch_of(before, [whole], batch), whole.model_copy(update={"microbatches": None}))
+    return next(keep_micro_batch_of(before, [whole], batch), whole.model_copy(update={"microbatches": None}))
 
 
 def plan_under_batch(experiment: Experiment, batch: int) -> Plan | None:
@@ -229,7 +229,7 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
         experiment = experiment.model_copy(update={"plan": plan_under_batch(experiment, said.global_batch)})
     workload = {k: v for k in ("global_batch", "sequence_length") if (v := getattr(said, k)) is not None}
     if workload:
-        experiment = _without_other_step(experiment, workload)
+        experiment = _drop_other_step(experiment, workload)
         experiment = _with(experiment, workload=experiment.workload.model_copy(update=workload))
         notes = still_open(experiment.notes, [f"workload.{key}" for key in workload])
         experiment = experiment.model_copy(update={"notes": notes})
@@ -246,7 +246,7 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
 NOT_USED = "and is not used; --step-time states another"
 
 
-def _without_other_step(experiment: Experiment, workload: Mapping[str, int]) -> Experiment:
+def _drop_other_step(experiment: Experiment, workload: Mapping[str, int]) -> Experiment:
     """The record without the measured step of another batch or sequence than a user says."""
     differs = [key for key, value in workload.items() if getattr(experiment.workload, key) not in (None, value)]
     if experiment.measured is None or not differs:

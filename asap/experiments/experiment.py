@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
 from asap.core.units import Count
 from asap.experiments.observed import MeasuredStep, Observed
-from asap.hardware import ResolvedHardware, load_chip, parse_topology, resolve_hardware, with_network, with_node
+from asap.hardware import ResolvedHardware, load_chip, parse_topology, resize_node, resolve_hardware, set_network
 from asap.hardware.instances import chips_per_node
 from asap.models import Architecture, Workload
 from asap.plans import Plan
@@ -139,6 +139,6 @@ def resolve_reference(reference: HardwareReference) -> ResolvedHardware:
     """
     name = reference.name or reference.chip
     resolved = resolve_hardware(name, reference.topology, reference.slices, reference.devices)
-    found = resolved.slice if reference.node is None else with_node(resolved.slice, reference.node)
-    found = found if reference.network is None else with_network(found, reference.network)
+    found = resolved.slice if reference.node is None else resize_node(resolved.slice, reference.node)
+    found = found if reference.network is None else set_network(found, reference.network)
     return ResolvedHardware(found, resolved.notes)

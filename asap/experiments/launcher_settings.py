@@ -18,7 +18,7 @@ from asap.experiments.tables.reader import read_table
 from asap.stacks.accelerate.stack import KIND
 from asap.stacks.deepspeed.stack import IN_FILE
 from asap.stacks.registry import OURS, STACK, folder_of, irrelevant, spec, specs, table_of
-from asap.stacks.rules import without_meant
+from asap.stacks.rules import drop_implied
 from asap.stacks.spec import Spec
 from asap.stacks.trainer.arguments import AUTO, SECTION, TRAINER_MICRO_BATCH
 from asap.stacks.words import Word
@@ -39,7 +39,7 @@ def key_of_launcher(experiment: Experiment, word: str) -> str | None:
         found = {key for key in keys if key == name or key.endswith(f".{name}")}
         if name in found or len(found) == 1:
             return name if name in found else found.pop()
-        if found and (one := _of_releases(experiment, found)):
+        if found and (one := _latest_name(experiment, found)):
             return one
     near = get_close_matches(name, {key.rpartition(".")[2] for key in (*said, *known)}, 1, _MISSPELT)
     if near and near[0] != name:
@@ -47,7 +47,7 @@ def key_of_launcher(experiment: Experiment, word: str) -> str | None:
     return None
 
 
-def _of_releases(experiment: Experiment, found: set[str]) -> str | None:
+def _latest_name(experiment: Experiment, found: set[str]) -> str | None:
     """Of names that a degree or a batch had through the releases, the latest; ``None`` where they are of several."""
     table = table_of(experiment.workload.framework)
     words = (*dict(table.axes).values(), *dict(table.batch).values()) if table is not None else ()
@@ -65,7 +65,7 @@ def _keys(experiment: Experiment) -> tuple[set[str], set[str]]:
     return {key for key, value in said.items() if value != AUTO}, known
 
 
-def with_launcher_settings(experiment: Experiment, changed: dict[str, str]) -> Experiment:
+def apply_launcher_settings(experiment: Experiment, changed: dict[str, str]) -> Experiment:
     """The record as its launcher would run it with other settings.
 
     Args:
@@ -83,7 +83,7 @@ def with_launcher_settings(experiment: Experiment, changed: dict[str, str]) -> E
     said = {key: value for key, value in experiment.hyperparameters.items() if not key.startswith(OURS)}
     again, table = None, _names_deepspeed(said, changed)
     own = next((one for one in specs().values() if one.name == experiment.hyperparameters.get(STACK)), None)
-    said = without_meant(own.means, said) if own else said
+    said = drop_implied(own.means, said) if own else said
     with suppress(AsapError):
         again = _read(experiment, said, table)
     if again is None or (again.plan, again.workload) != (experiment.plan, experiment.workload):

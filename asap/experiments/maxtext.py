@@ -15,7 +15,7 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, blamed_on, read_document
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.launch.job import with_slices
+from asap.experiments.launch.job import set_slices
 from asap.experiments.record_file import FIELDS
 from asap.experiments.tables.reader import read_table
 from asap.models import find_architecture
@@ -77,7 +77,7 @@ def read_maxtext(
     places = {key: place for key, (_, place) in values.items()}
     settings = StackSettings({key: one for key, (one, _) in values.items()}, str(document.path), places)
     with blamed_on(str(document.path)):
-        experiment, derived = _with_hardware(settings, experiment.knowing(*notes))
+        experiment, derived = _add_hardware(settings, experiment.knowing(*notes))
     found = read_table(TABLE, settings.overridden(derived) if derived else settings, document.path, (), experiment)
     flags, of_yaml = settings.text(_FLAGS), document.is_yaml and bool(document.values) and not (said or overrides)
     environment = found.environment | ({_FLAGS: redacted(flags)} if flags else {})
@@ -89,14 +89,14 @@ def read_maxtext(
 
 def _settings(document: Document, said: Iterable[tuple[str, str]], overrides: Iterable[str]) -> tuple[_Said, list[str]]:
     """What files and the command say, without what a base.yml has as MaxText's own does, and notes."""
-    values = said_by = _of_file(document, _DEEPEST_BASE)
+    values = said_by = _read_file(document, _DEEPEST_BASE)
     if document.path.parent.name == "models" and not {_MODEL, _BASE} & document.values.keys():
         values[_MODEL] = (document.path.stem, document.path.name)
-    over = _of_command((*said, *((text, OVERRIDE) for text in overrides)), values)
+    over = _read_command((*said, *((text, OVERRIDE) for text in overrides)), values)
     name = model_name_of((values | over).get(_MODEL, ("", ""))[0])
     path = find_model_file(document.path, name) if document.values else None
     if path is not None:
-        of_model = _of_one(read_document(path))
+        of_model = _read_one(read_document(path))
         allowed = (values | over).get(OVERRIDE_MODEL, (False, ""))[0] is True
         if not allowed and (both := [key for key in of_model if key in over and over[key][0] != of_model[key][0]]):
             reason = f"{', '.join(both)} contradicts the file of the model, {path.parent.name}/{path.name}"
@@ -141,11 +141,11 @@ def _laid(below: _Said, above: _Said) -> _Said:
     return laid
 
 
-def _of_file(document: Document, deeper: int) -> _Said:
+def _read_file(document: Document, deeper: int) -> _Said:
     """Settings of a file over those of its bases, beside it or in MaxText's folder ``configs`` above it."""
     base = document.values.get(_BASE)
     whole = base is None and document.values.keys() >= {*TABLE.files.needs}
-    own = _of_one(document, checked=not whole)
+    own = _read_one(document, checked=not whole)
     if whole and document.path.name == BASE.name:
         own = {key: one for key, one in own.items() if _is_unusual(key, one[0])}
     if not base:
@@ -156,10 +156,10 @@ def _of_file(document: Document, deeper: int) -> _Said:
         raise ConfigError(f"{_BASE} {plain(base, 80)} is not there", where=document.place(_BASE))
     if not deeper:
         raise ConfigError("follows too many base_config files", where=document.place(_BASE))
-    return own if path is None else _laid(_of_file(read_document(path), deeper - 1), own)
+    return own if path is None else _laid(_read_file(read_document(path), deeper - 1), own)
 
 
-def _of_one(document: Document, checked: bool = True) -> _Said:
+def _read_one(document: Document, checked: bool = True) -> _Said:
     """Settings of one file; ``checked``: raise ConfigError at a key that is a slip."""
     said = {key: value for key, value in document.values.items() if key != _BASE}
     if checked and (slip := next((key for key in said if _is_slip(key)), None)) is not None:
@@ -184,7 +184,7 @@ def _is_unusual(key: str, value: Any) -> bool:
     return differs or key in (RULES, MESH_AXES) or key not in known_keys()
 
 
-def _of_command(said: Iterable[tuple[str, str]], below: Mapping[str, object]) -> _Said:
+def _read_command(said: Iterable[tuple[str, str]], below: Mapping[str, object]) -> _Said:
     found: _Said = {}
     for text, place in said:
         for key, value in overriding([text]).items():
@@ -218,14 +218,14 @@ def _folders_of_maxtext(config: Path) -> list[Path]:
     return [parent for parent in config.absolute().parents if parent.name == "configs"]
 
 
-def _with_hardware(settings: StackSettings, experiment: Experiment) -> tuple[Experiment, dict[str, Any]]:
+def _add_hardware(settings: StackSettings, experiment: Experiment) -> tuple[Experiment, dict[str, Any]]:
     """``experiment`` with the slices of TPUs that are said, and of GPUs what the open axis over DCN takes."""
     given, topology = experiment.hardware, settings.text(_TOPOLOGY)
     left, product = open_axes(settings, "dcn"), said_product(settings, "dcn")
     counts = (digits(str(settings.get(key))) for key in _SLICES_OF_FILE)
     slices = next(filter(None, counts), 1 if left else product)
     if not (given.name or given.chip or given.topology or given.devices):
-        return with_slices(topology, slices, experiment, settings.source(_TOPOLOGY)), {}
+        return set_slices(topology, slices, experiment, settings.source(_TOPOLOGY)), {}
     differs = topology is not None and topology != given.name
     notes = (f"{_TOPOLOGY} {plain(topology, 40)} is not the hardware that was said",) if differs else ()
     if given.topology and "slices" in given.model_fields_set and not left and product != given.slices:

@@ -15,7 +15,7 @@ from asap.core.errors import UnreadError
 from asap.core.numbers import digits
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, find_named, missing
-from asap.experiments.launch.job import with_slices
+from asap.experiments.launch.job import set_slices
 from asap.experiments.maxtext import BASE, OPEN, TABLE, TOKEN, read_maxtext
 from asap.experiments.shell import Command, Start, environment_of, has_substitution, options, starts_in, words
 
@@ -96,7 +96,7 @@ def read_maxtext_script(start: Start, overrides: Iterable[str], experiment: Expe
         reason = f"sets {', '.join(unsaid)} by a variable whose value is not said"
         raise UnreadError(reason, where=f"{path}:{launch.line}", hint=f"add {' '.join(f'{key}=…' for key in unsaid)}")
     origin = f"{path.name}:{launch.line}"
-    experiment = with_slices(launch.hardware, launch.slices, experiment, origin)
+    experiment = set_slices(launch.hardware, launch.slices, experiment, origin)
     said = [(text, origin) for text in launch.overrides]
     experiment = read_maxtext(_configuration(launch, start), overrides, experiment, said)
     notes = (f"set by a variable whose value is not said: {', '.join(unknown)}",) if unknown else ()

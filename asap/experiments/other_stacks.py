@@ -18,14 +18,14 @@ from asap.experiments.launch.refusal import check_evaluated, refusal, refusal_of
 from asap.experiments.megatron import nemo
 from asap.experiments.megatron import script as megatron_script
 from asap.experiments.processes import (
+    add_environment,
+    note_unread_settings,
     processes_of,
-    with_devices,
-    with_environment,
-    with_gpu_of_directives,
-    with_note_on_unread,
+    set_devices,
+    set_directives_gpu,
 )
 from asap.experiments.record_file import FIELDS, apply_field_overrides, split_overrides
-from asap.experiments.shell import Command, Start, find_start, is_script, script_text, with_given, with_sources
+from asap.experiments.shell import Command, Start, find_start, inline_files, is_script, script_text, set_given
 from asap.experiments.tables import deepspeed
 from asap.experiments.tables import reader as tables
 from asap.experiments.tables import script as table_script
@@ -80,8 +80,8 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     if is_script(path):
         text = script_text(path)
         if (found := read_script(text, path, overrides, experiment)) is None:
-            raise refuse_script(with_given(with_sources(text, path.parent), overrides, lambda _: False).script, path)
-        return with_gpu_of_directives(text, path, found)
+            raise refuse_script(set_given(inline_files(text, path.parent), overrides, lambda _: False).script, path)
+        return set_directives_gpu(text, path, found)
     if path.suffix == _GIN:
         raise refusal("gin configuration, as T5X has it", "model", path)
     if path.suffix in (".py", ".txt") and (refused := refusal_of_text("program", read_text(path), path)) is not None:
@@ -101,27 +101,27 @@ def read_script(text: str, path: Path, overrides: Iterable[str], experiment: Exp
         experiment: what is known besides.
     """
     check_evaluated(text, path)
-    whole = with_sources(text, path.parent)
+    whole = inline_files(text, path.parent)
     found = _read_start(_STARTED, text, path, overrides, experiment, whole)
     if found is None and (refused := refusal_of_text("launcher", text, path)) is not None:
         raise refused
     read = (_read_start(row, text, path, overrides, experiment, whole) for row in _SCRIPTS)
     found = found or next(filter(None, read), None)
-    return found and with_note_on_unread(text, path, found)
+    return found and note_unread_settings(text, path, found)
 
 
 def _read_start(
     row: _Row, text: str, path: Path, overrides: Iterable[str], experiment: Experiment, whole: str
 ) -> Experiment | None:
     """What a script starts of one stack; ``None`` where it does not."""
-    given = with_given(text, overrides, lambda key: key in FIELDS or row.is_setting(key), whole)
+    given = set_given(text, overrides, lambda key: key in FIELDS or row.is_setting(key), whole)
     if (start := row.find(given.script, path)) is None:
         return None
     if (read := _read(partial(row.read, start), row.takes or row.is_setting, given.rest, experiment)) is None:
         return None
     known = start.command.text if start.runs and row is not _STARTED else ""
     command = {COMMAND: redacted(" ".join(known.split()))} if known else {}
-    return with_environment(start, read).knowing(*given.note(path.name), *start.notes(), provenance=command)
+    return add_environment(start, read).knowing(*given.note(path.name), *start.notes(), provenance=command)
 
 
 def _read_started(start: Start, overrides: list[str], experiment: Experiment) -> Experiment | None:
@@ -129,7 +129,7 @@ def _read_started(start: Start, overrides: list[str], experiment: Experiment) ->
     if (started := yaml_script.document_of(start)) is None:
         return None
     document, of_yaml = started
-    experiment = with_devices(processes_of(start.command), experiment)
+    experiment = set_devices(processes_of(start.command), experiment)
     if not trainer_file.is_training_file(document.values):
         return read_as_document(document, overrides, experiment)
     read = partial(trainer_file.read_trainer_file, document.values, of_yaml, document.path)

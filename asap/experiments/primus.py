@@ -30,12 +30,12 @@ _ALONE = (
 )
 
 
-def with_defaults(value: Any) -> Any:
+def add_defaults(value: Any) -> Any:
     """The value with the default of each variable; a text that needs one without default stays."""
     if isinstance(value, dict):
-        return {key: with_defaults(item) for key, item in value.items()}
+        return {key: add_defaults(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [with_defaults(item) for item in value]
+        return [add_defaults(item) for item in value]
     found = [*_VARIABLE.finditer(value)] if isinstance(value, str) else []
     if not found or any(one[2] is None for one in found):
         return value
@@ -75,7 +75,7 @@ def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str],
         raise ConfigError(f"overrides of {plain(name, 40)} must be a mapping", where=str(path))
     table, preset = spec("primus"), str(module.get("model") or "").removesuffix(".yaml").removesuffix("-fp8")
     preset = _VERSION.sub(r"\1.\2-", preset.replace("_", "-").lower())  # llama31_8b.yaml → llama3.1-8b
-    said = merged(_PRESETS[framework], with_defaults(written))
+    said = merged(_PRESETS[framework], add_defaults(written))
     said |= {"stage": "sft"} if str(module.get("config")).startswith("sft") else {}
     said = {key: value for key, value in said.items() if key not in table.names["own"]}
     experiment = experiment.knowing(_ALONE)
@@ -90,7 +90,7 @@ def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str],
     found = found.knowing(hyperparameters={PRIMUS_MODULE: name})
     if found.model is not None and found.model.name is None and preset:
         found = found.model_copy(update={"model": found.model.model_copy(update={"name": plain(preset, 80)})})
-    decided = {key: with_defaults(text) for key, text in dotted(written).items() if "${" in str(text)}
+    decided = {key: add_defaults(text) for key, text in dotted(written).items() if "${" in str(text)}
     decided = {key: one for key, one in decided.items() if key in spec(framework).words and "${" not in str(one)}
     taken = ", ".join(f"{key}={value}" for key, value in decided.items())
     note = plain(f"set by variables of the environment, taken as their defaults: {taken}", 300)
@@ -102,4 +102,4 @@ def _trainer(values: Mapping[str, Any], where: str) -> tuple[str, dict[str, Any]
     found = next((name for name in names if isinstance(modules.get(name), dict)), None)
     if found is None:
         raise ConfigError(f"has no module {' or '.join(names)}", where=where)
-    return found, with_defaults(modules[found]) | {"overrides": modules[found].get("overrides")}
+    return found, add_defaults(modules[found]) | {"overrides": modules[found].get("overrides")}

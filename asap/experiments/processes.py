@@ -45,13 +45,13 @@ def processes_of(command: Command) -> int | None:
     if each is not None:
         whole = each * nodes if nodes is not None else None
     elif _FACTORY.search(command.text):
-        whole = _of_environment(command, _visible(command))
+        whole = _environment_count(command, _visible(command))
     elif _SWIFT.search(command.text):
-        whole = _of_environment(command, None)
+        whole = _environment_count(command, None)
     elif (ranks := ranks_of_mpi(command.text)) is not None:
         whole = ranks
     elif _DEEPSPEED.search(command.text):
-        whole = _of_deepspeed(said, command)
+        whole = _deepspeed_count(said, command)
     return whole or None
 
 
@@ -67,18 +67,18 @@ def gpus_of_a_process(command: Command) -> int | None:
     return visible // each if visible and each else None
 
 
-def with_processes_of(start: Start, experiment: Experiment) -> Experiment:
+def add_processes(start: Start, experiment: Experiment) -> Experiment:
     """``experiment`` with the processes of a start: those of the command in quotes, else of the one around it."""
     command = start.command if processes_of(start.command) else start.outer
-    experiment = with_devices(processes_of(command), experiment)
+    experiment = set_devices(processes_of(command), experiment)
     said = {option.name: option.words[0] for option in options(command.text) if option.words}
     found = environment_of(command)
     each = said.get("nproc_per_node") or said.get("num_gpus") or found.get("NPROC_PER_NODE")
     nodes = said.get("nnodes") or said.get("num_nodes") or found.get("NNODES")
-    return with_nodes(digits(each or ""), digits(nodes or ""), experiment)
+    return set_nodes(digits(each or ""), digits(nodes or ""), experiment)
 
 
-def with_nodes(each: int | None, nodes: int | None, experiment: Experiment) -> Experiment:
+def set_nodes(each: int | None, nodes: int | None, experiment: Experiment) -> Experiment:
     """``experiment`` with so many GPUs in each of several nodes, where nothing else is said of nodes."""
     hardware = experiment.hardware
     several = each and nodes and nodes > 1 and hardware.devices in (None, each * nodes)
@@ -88,7 +88,7 @@ def with_nodes(each: int | None, nodes: int | None, experiment: Experiment) -> E
     return experiment.knowing(hardware=hardware.model_copy(update={"node": each}), provenance=source)
 
 
-def with_devices(devices: int | None, experiment: Experiment, machine: str | None = None) -> Experiment:
+def set_devices(devices: int | None, experiment: Experiment, machine: str | None = None) -> Experiment:
     """``experiment`` with a number of devices, of that machine of a cloud, where no hardware is said; with a note where
     another one is."""
     known = experiment.hardware.devices
@@ -103,7 +103,7 @@ def with_devices(devices: int | None, experiment: Experiment, machine: str | Non
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})
 
 
-def with_gpu_of_directives(text: str, path: Path, experiment: Experiment) -> Experiment:
+def set_directives_gpu(text: str, path: Path, experiment: Experiment) -> Experiment:
     """``experiment`` with the kind of GPU that a script asks its scheduler for, where of the hardware its processes
     alone are said."""
     kind, devices = gpu_of_directives(text), experiment.hardware.devices
@@ -113,7 +113,7 @@ def with_gpu_of_directives(text: str, path: Path, experiment: Experiment) -> Exp
     return experiment.knowing(*notes, hardware=hardware, provenance={"hardware": f"{path.name}: gres"})
 
 
-def _of_environment(command: Command, unsaid: int | None) -> int | None:
+def _environment_count(command: Command, unsaid: int | None) -> int | None:
     """Of LLaMA-Factory's and ms-swift's commands, which hand variables on to torchrun (``llamafactory/launcher.py``,
     ``swift/cli/main.py``).
 
@@ -138,7 +138,7 @@ def visible_gpus(environment: Mapping[str, str]) -> int | None:
     return len(numbers) if all(digits(number) is not None for number in numbers) else None
 
 
-def _of_deepspeed(said: Mapping[str, str], command: Command) -> int | None:
+def _deepspeed_count(said: Mapping[str, str], command: Command) -> int | None:
     """Of DeepSpeed's launcher, which takes the GPUs that it is told, else those that are visible
     (``deepspeed/launcher/runner.py``)."""
     if "num_gpus" in said:
@@ -153,7 +153,7 @@ def _of_deepspeed(said: Mapping[str, str], command: Command) -> int | None:
     return _visible(command)
 
 
-def with_note_on_unread(text: str, path: Path, experiment: Experiment) -> Experiment:
+def note_unread_settings(text: str, path: Path, experiment: Experiment) -> Experiment:
     """``experiment`` with a note where a line of its script is no bash."""
     if (line := unread_line(text)) is None:
         return experiment
@@ -165,7 +165,7 @@ def with_note_on_unread(text: str, path: Path, experiment: Experiment) -> Experi
 _VISIBLE = "CUDA_VISIBLE_DEVICES"  # it says which devices there are
 
 
-def with_environment(start: Start, experiment: Experiment) -> Experiment:
+def add_environment(start: Start, experiment: Experiment) -> Experiment:
     """``experiment`` with the variables that change performance and that the command of a script finds, without words
     that only a run can tell: exported, on its line, or said to what is around it (``mpirun -x NCCL_ALGO=Ring …``). What
     is on record already stays."""
@@ -218,11 +218,11 @@ def in_one_process(
     """
     ranks, several = digits(environment.get(_WORLD, "")), visible_gpus(environment)
     if (ranks or 0) > 1 or (ranks is None and _RANK.search(script)):
-        return with_devices(ranks, experiment)
+        return set_devices(ranks, experiment)
     if several is not None and several > 1:
         reason = f"starts one process on {several} GPUs: the Trainer's DataParallel is not modelled"
         raise ConfigError(reason, where=str(path), hint=f"start it under torchrun --nproc_per_node {several}")
     if _SEVERAL.search(start):
         return experiment
     unsaid = experiment.hardware.devices is None and several is None
-    return with_devices(1, experiment).knowing(*((_ONE,) if unsaid else ()))
+    return set_devices(1, experiment).knowing(*((_ONE,) if unsaid else ()))

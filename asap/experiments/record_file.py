@@ -42,7 +42,7 @@ def read_record_file(document: Document, experiment: Experiment) -> Experiment:
     for key in _PATHS:
         if isinstance(values.get(key), str):
             values[key] = str((document.path.parent / values[key]).absolute())
-    return _with_fields(experiment, values, document.place)
+    return _set_fields(experiment, values, document.place)
 
 
 def split_overrides(overrides: Iterable[str], is_setting: Callable[[str], bool]) -> tuple[list[str], dict[str, str]]:
@@ -81,10 +81,10 @@ def apply_field_overrides(experiment: Experiment, overrides: Mapping[str, str]) 
             values[key][inner] = value
         else:
             values[key] = value
-    return _with_fields(experiment, values, lambda key: f"{_OVERRIDE} {key}")
+    return _set_fields(experiment, values, lambda key: f"{_OVERRIDE} {key}")
 
 
-def _with_fields(experiment: Experiment, values: Mapping[str, Any], place: Callable[[str], str]) -> Experiment:
+def _set_fields(experiment: Experiment, values: Mapping[str, Any], place: Callable[[str], str]) -> Experiment:
     update: dict[str, Any] = {}
     notes: tuple[str, ...] = ()
     provenance: dict[str, str] = {}

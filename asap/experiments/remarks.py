@@ -163,12 +163,12 @@ USUAL = 51_200  # median of the 163 published models in asap/models/catalogue.js
 _OF_VOCABULARY = ("layers", "d_model", "d_ff", "gated_mlp", "heads", "kv_heads", "experts", "expert_d_ff")
 
 
-def with_vocabulary(experiment: Experiment) -> Experiment:
+def set_vocabulary(experiment: Experiment) -> Experiment:
     """``experiment`` with a vocabulary, and a note that says whose, where nothing else of its model is missing."""
     model = experiment.model
     if model is None or model.missing() != ("vocab",):
         return experiment
-    name, tokens = _of_same_shapes(model)
+    name, tokens = _same_shapes(model)
     if tokens:
         taken = f"the {tokens:,} tokens of {name}, which has these shapes"
     else:
@@ -178,7 +178,7 @@ def with_vocabulary(experiment: Experiment) -> Experiment:
     return experiment.knowing(note, model=known, provenance={"model.vocab": "assumed"})
 
 
-def _of_same_shapes(model: Architecture) -> tuple[str, int | None]:
+def _same_shapes(model: Architecture) -> tuple[str, int | None]:
     """A published model of the same shapes, and the vocabulary that most of these have."""
     shapes = model.model_dump(include=set(_OF_VOCABULARY))
     published = (find_architecture(name) for name in known_architectures())

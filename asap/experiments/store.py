@@ -13,7 +13,7 @@ from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.core.files import home, write_atomically
 from asap.core.locking import locked
 from asap.core.remote import is_remote, local_copy
-from asap.core.secrets import without_secrets
+from asap.core.secrets import strip_secrets
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import read_text, validation_reason
@@ -56,7 +56,7 @@ class ExperimentStore:
         """
         path = self._own_path(experiment.id)
         dated = experiment.model_copy(update={"created": experiment.created or datetime.now(UTC)})
-        kept = Experiment.model_validate(without_secrets(dated.model_dump(mode="json", by_alias=True)))
+        kept = Experiment.model_validate(strip_secrets(dated.model_dump(mode="json", by_alias=True)))
         with locked(self.folder, "the experiments"):
             if path.exists() and not replace:
                 raise UsageError(

@@ -11,13 +11,13 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.numbers import digits
+from asap.experiments.accelerate.arguments import add_file, mapping_of, settled, split_overrides
 from asap.experiments.accelerate.arguments import is_setting as is_argument
-from asap.experiments.accelerate.arguments import mapping_of, settled, split_overrides, with_file
 from asap.experiments.accelerate.arguments import said as options_said
 from asap.experiments.accelerate.program import DEEPSPEED, PRESETS, Program, read_program
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought
-from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices
+from asap.experiments.processes import gpus_of_a_process, processes_of, set_devices
 from asap.experiments.shell import Command, Start
 from asap.experiments.tables.reader import read_table
 from asap.experiments.training_program import refuse
@@ -37,60 +37,43 @@ _BATCH = 16  # sequences that a step has at least, where accumulation is not sai
 _UNSAID_TYPE = "torch_dtype is not said, and taken as bf16: the model's config.json decides it"
 
 
-def check_trains_decoder(arguments: StackSettings, default: str) -> None:
-    """Raise ConfigError where a part of the parameters is trained, or another model than a decoder of tokens.
-
-    Args:
-        arguments: by name.
-        default: what is trained where no argument says it.
-    """
+def _check_trains_decoder(arguments: StackSettings, default: str) -> None:
+    """Raise ConfigError where another model is trained than a decoder of tokens, or a part of it; ``default``: what is
+    trained where no argument says it."""
     said = any(key in arguments for key in _TUNERS)
     refuse(_TABLE, arguments if said else arguments.overridden({_TUNERS[0]: default}))
 
 
-def read_trainer(
-    said: Mapping[str, Any],
-    path: Path,
-    overrides: Iterable[str],
-    experiment: Experiment,
-    brought: Brought | None = None,
-) -> Experiment:
-    """``experiment`` with what the arguments say.
-
-    Args:
-        said: by name.
-        path: the file that says them.
-        overrides: ``key=value`` of the user.
-        experiment: what is known besides, with the processes that are started.
-        brought: files that come along with it.
-
-    Raises:
-        ConfigError: not all parameters are trained on tokens, a value of the wrong kind, or a file that is named is
-            not there.
-        UsageError: an override is not ``key=value``.
-    """
+def _read(
+    said: Mapping[str, Any], by_megatron: bool, path: Path, overrides: Iterable[str], experiment: Experiment,
+    brought: Brought,
+) -> Experiment:  # fmt: skip
+    """``experiment`` with what the arguments say, of Megatron's table or of the Trainer's."""
+    if by_megatron:
+        _check_trains_decoder(StackSettings({**said, **overriding(overrides)}, str(path)), "full")
+        return read_table(spec("megatron-swift"), said, path, overrides, experiment)
     _, more, _ = split_overrides(overrides := tuple(overrides))
     stated = {_TABLE.renamed.get(key, key): value for key, value in {**said, **more}.items() if value is not None}
     known = settled(stated)
     unsaid = {key: str(value) for key, value in stated.items() if key not in known}
-    arguments = StackSettings(_with_defaults(known, unsaid, experiment), str(path))
-    check_trains_decoder(arguments, "lora")
+    arguments = StackSettings(_add_defaults(known, unsaid, experiment), str(path))
+    _check_trains_decoder(arguments, "lora")
     stated = dict(arguments)
     launched: dict[str, Any] = {}
     if DEEPSPEED in arguments:
         launched = {KIND: "DEEPSPEED", IN_FILE: arguments[DEEPSPEED]}
     else:
-        stated |= _of_fsdp(stated, path, brought or {})
+        stated |= _fsdp_settings(stated, path, brought)
         shared = stated.pop(SEQUENCE, 1)  # GPUs that share a sequence are context parallelism
         launched = {f"{SIZES}.{SIZES}_cp_size": shared} if str(shared) != "1" else {}
     rest = [text for text in overrides if text.partition("=")[0] not in more]
-    read = read_program(Program(path, stated | unsaid, launched, brought or {}), rest, experiment)
+    read = read_program(Program(path, stated | unsaid, launched, brought), rest, experiment)
     if read.plan is not None and read.plan.degree("seq") > 1:
         read = read.knowing(workload=read.workload.model_copy(update={"context_parallel": "ulysses"}))
     return read if {"torch_dtype", "dtype"} & said.keys() else read.knowing(_UNSAID_TYPE)
 
 
-def _of_fsdp(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
+def _fsdp_settings(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
     """The Trainer's arguments of FSDP that ms-swift's name or file of them stands for; recomputation is FSDP's own."""
     named = str(stated.get(OPTION))
     found = PRESETS["swift"].get(named, {})
@@ -100,7 +83,7 @@ def _of_fsdp(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[st
     return own | ({RECOMPUTE: False} if (own.get(_FSDP) or {}).get("activation_checkpointing") else {})
 
 
-def _with_defaults(stated: Mapping[str, Any], unsaid: Mapping[str, str], experiment: Experiment) -> dict[str, Any]:
+def _add_defaults(stated: Mapping[str, Any], unsaid: Mapping[str, str], experiment: Experiment) -> dict[str, Any]:
     """Arguments with ms-swift's defaults; mixed precision goes by the type that the model is loaded as."""
     defaults = {key: _TABLE.defaults[key] for key in (TRAINER_MICRO_BATCH, RECOMPUTE) if key not in unsaid}
     whole = {**defaults, **stated, **meant(_TABLE.means, stated)}
@@ -131,8 +114,8 @@ def read_swift_script(start: Start, overrides: Iterable[str], experiment: Experi
     """``experiment`` with what a script starts.
 
     Raises:
-        ConfigError: it trains by another method than the prediction of tokens, or like
-            :func:`read_trainer`.
+        ConfigError: it trains by another method than the prediction of tokens, not all parameters, or a value or a file
+            is not as named.
         UsageError: an override is not ``key=value``.
     """
     found, command = _start(start.command), start.command
@@ -144,16 +127,9 @@ def read_swift_script(start: Start, overrides: Iterable[str], experiment: Experi
         reason = f"splits the model layer by layer over {each} GPUs of each process, which is not modelled"
         hint = "add NPROC_PER_NODE=… to the command where each GPU has a process of its own"
         raise ConfigError(reason, where=start.where, hint=hint)
-    said = with_file(options_said(found["said"]) | start.undecided, start.path, start.files)
-    experiment = with_devices(processes_of(command), experiment)
-    if by_megatron:
-        return _read_megatron(said, start.path, overrides, experiment)
-    return read_trainer(said, start.path, overrides, experiment, start.files)
-
-
-def _read_megatron(said: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
-    check_trains_decoder(StackSettings({**said, **overriding(overrides)}, str(path)), "full")
-    return read_table(spec("megatron-swift"), said, path, overrides, experiment)
+    said = add_file(options_said(found["said"]) | start.undecided, start.path, start.files)
+    experiment = set_devices(processes_of(command), experiment)
+    return _read(said, by_megatron, start.path, overrides, experiment, start.files)
 
 
 def _on_preferences(reason: str, where: str) -> ConfigError:
@@ -177,10 +153,8 @@ def is_arguments_file(values: Mapping[str, Any]) -> bool:
 def read_arguments_file(
     values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
 ) -> Experiment:
-    """``experiment`` with what the arguments say; raises like :func:`read_trainer`."""
+    """``experiment`` with what the arguments say; raises like :func:`read_swift_script`."""
     if values.get(_OF_PREFERENCES):
         raise _on_preferences(f"{_OF_PREFERENCES}: training on preferences or rewards is not modelled", str(path))
-    experiment = with_devices(digits(str(values.get(_PROCESSES, ""))), experiment)
-    if TENSOR in values:
-        return _read_megatron(values, path, overrides, experiment)
-    return read_trainer(values, path, overrides, experiment)
+    experiment = set_devices(digits(str(values.get(_PROCESSES, ""))), experiment)
+    return _read(values, TENSOR in values, path, overrides, experiment, {})

@@ -40,7 +40,7 @@ def document_of(started: Start) -> tuple[Document, bool] | None:
     text, path = started.command.text, started.path
     factory, program = _FACTORY.search(text), _PROGRAM.search(text)
     if factory is None:
-        document = _with_yaml(program["said"], started) if program else None
+        document = _add_yaml(program["said"], started) if program else None
         if program is None or document is None:
             return None
         if not (is_training_file(document.values) or is_claimed(dotted(document.values))):
@@ -50,7 +50,7 @@ def document_of(started: Start) -> tuple[Document, bool] | None:
     if started.environment.get(_MEGATRON, "").casefold() in _ON:
         reason = f"sets {_MEGATRON}: LLaMA-Factory trains by Megatron then, which is not read"
         raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
-    if (found := _with_yaml(factory[1], started)) is not None:
+    if (found := _add_yaml(factory[1], started)) is not None:
         return found, True
     first = next(iter(words(factory[1])), "")
     if has_substitution(first) or first.endswith(_YAML):
@@ -59,7 +59,7 @@ def document_of(started: Start) -> tuple[Document, bool] | None:
     return (document, False) if is_training_file(document.values) else None
 
 
-def _with_yaml(said: str, started: Start) -> Document | None:
+def _add_yaml(said: str, started: Start) -> Document | None:
     """The YAML that a command names, with the settings that follow it, if it is there."""
     named = next((below for word in words(said) if (below := below_variable(word)).endswith(_YAML)), "$")
     if has_substitution(named):

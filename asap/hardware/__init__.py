@@ -2,7 +2,7 @@
 
 from asap.hardware.catalogue import find_chip, identify_chip, known_chips, load_chip
 from asap.hardware.chip import Chip
-from asap.hardware.instances import read_network, with_network, with_node
+from asap.hardware.instances import read_network, resize_node, set_network
 from asap.hardware.names import ResolvedHardware, resolve_hardware
 from asap.hardware.slices import Slice, default_topology, parse_topology
 
@@ -17,7 +17,7 @@ __all__ = [
     "load_chip",
     "parse_topology",
     "read_network",
+    "resize_node",
     "resolve_hardware",
-    "with_network",
-    "with_node",
+    "set_network",
 ]

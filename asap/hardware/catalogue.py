@@ -119,16 +119,16 @@ def chip_of_device(named: str, memory_gib: float | None = None) -> str | None:
     """The chip that a device's name means, as drivers, JAX or PyTorch have it: the exact name, else the family with the
     memory that fits; or ``None``."""
     if found := find_chip(named) or find_chip(named.casefold().replace("-", " ")):
-        return _with_memory(found.chip.name, memory_gib) if memory_gib else found.chip.name
+        return _match_memory(found.chip.name, memory_gib) if memory_gib else found.chip.name
     size = _MEMORY.search(named)
     memory = memory_gib or (float(size[1]) if size else None)
     for word in re.findall(r"[A-Za-z]+\d+[A-Za-z]*", _MEMORY.sub(" ", _OF_DEVICES.sub(" ", named.split("...")[0]))):
         if found := find_chip(word):
-            return _with_memory(found.chip.name, memory) if memory else found.chip.name
+            return _match_memory(found.chip.name, memory) if memory else found.chip.name
     return None
 
 
-def _with_memory(name: str, memory_gib: float) -> str | None:
+def _match_memory(name: str, memory_gib: float) -> str | None:
     """Of chips that differ in memory alone (``a100-40gb``, ``a100-80gb``) the one with such memory."""
     known = [load_chip(each) for each in known_chips() if each.partition("-")[0] == name.partition("-")[0]]
     near = min(known, key=lambda chip: abs(chip.hbm_bytes / 2**30 - memory_gib))

@@ -27,7 +27,7 @@ def chips_per_node(chip: Chip) -> int | None:
     return chip.scaleup.domain if chip.scaleup and chip.scaleup.domain <= LARGEST_NODE else None
 
 
-def with_node(hardware: Slice, gpus: int) -> Slice:
+def resize_node(hardware: Slice, gpus: int) -> Slice:
     """The same GPUs in nodes of so many: their fast links join no more; the same where a node holds as many anyway."""
     chip = hardware.chip
     usual = chips_per_node(chip)
@@ -67,7 +67,7 @@ def read_network(text: str, chip: Chip) -> float:
     raise ConfigError("does not say of what: of a node, or of one GPU", where=plain(text, 60), hint=_HINT)
 
 
-def with_network(hardware: Slice, rate: float) -> Slice:
+def set_network(hardware: Slice, rate: float) -> Slice:
     """The same chips on a network of a stated rate, bytes/s of one device."""
     network = hardware.chip.network.model_copy(update={"bandwidth": rate, "stated": True})
     chip = hardware.chip.model_copy(update={"network": network})

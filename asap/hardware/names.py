@@ -15,7 +15,7 @@ from asap.core.text import plain
 from asap.core.units import counted
 from asap.hardware.catalogue import find_chip, identify_chip
 from asap.hardware.chip import Chip
-from asap.hardware.instances import Instance, chips_per_node, find_instance, near_instances, with_node
+from asap.hardware.instances import Instance, chips_per_node, find_instance, near_instances, resize_node
 from asap.hardware.slices import Slice, cube_topologies, default_topology, format_topology, parse_topology
 
 _TIMES = re.compile(r"\s{0,9}(\d{1,6})\s{0,9}[x×*]\s*(?=\D)", re.ASCII)
@@ -63,13 +63,13 @@ class HardwareName:
         """
         text, times, rest, size = plain(name, _SHOWN), None, name, None
         if nodes := _NODES.match(name):
-            return cls._of_nodes(text, int(nodes[1]), int(nodes[2]), name[nodes.end() :])
+            return cls._from_nodes(text, int(nodes[1]), int(nodes[2]), name[nodes.end() :])
         if prefix := _TIMES.match(rest):
             times, rest = int(prefix[1]), rest[prefix.end() :]
         if find_chip(rest) is None and find_instance(rest) is None and (suffix := _SIZE.search(rest)):
             size, rest = suffix[1].casefold(), rest[: suffix.start()]
         if instance := find_instance(rest):
-            return cls._of_instance(text, instance, times, size)
+            return cls._from_instance(text, instance, times, size)
         if find_chip(rest) is None and (near := near_instances(rest)):
             raise NotFoundError(
                 f"unknown machine {plain(rest.strip(), _SHOWN)!r}", hint=f"did you mean {' or '.join(near)}?"
@@ -83,7 +83,7 @@ class HardwareName:
         return cls(text, found.chip, times, int(size) if size else None, None, found.notes, boxes)
 
     @classmethod
-    def _of_nodes(cls, text: str, nodes: int, each: int, chip: str) -> "HardwareName":
+    def _from_nodes(cls, text: str, nodes: int, each: int, chip: str) -> "HardwareName":
         """``4x2xA800`` are four nodes of two GPUs each."""
         found = identify_chip(chip)
         if found.chip.torus is not None or nodes < 1 or each < 1:
@@ -91,7 +91,7 @@ class HardwareName:
         return cls(text, found.chip, size=nodes * each, notes=found.notes, node=each)
 
     @classmethod
-    def _of_instance(cls, text: str, instance: Instance, times: int | None, size: str | None) -> "HardwareName":
+    def _from_instance(cls, text: str, instance: Instance, times: int | None, size: str | None) -> "HardwareName":
         """``8x p5.48xlarge`` are eight machines, ``p5.48xlarge-64`` 64 GPUs."""
         if size is not None and (times is not None or not size.isdigit() or int(size) < 1):
             hint = f"write 8x {instance.name}, or {instance.name}-{8 * instance.gpus}"
@@ -137,8 +137,8 @@ def resolve_hardware(
 
 def _in_nodes(hardware: Slice, node: int | None) -> Slice:
     """GPUs in nodes as they are said; slices share no fast links."""
-    found = with_node(hardware, node) if node else hardware
-    return with_node(found, found.chips_per_slice) if found.slices > 1 else found
+    found = resize_node(hardware, node) if node else hardware
+    return resize_node(found, found.chips_per_slice) if found.slices > 1 else found
 
 
 def _gpus(name: HardwareName, shape: tuple[int, ...] | None, slices: int, devices: int | None) -> ResolvedHardware:
@@ -163,10 +163,10 @@ def _gpus(name: HardwareName, shape: tuple[int, ...] | None, slices: int, device
         )  # fmt: skip
     if devices == total:  # the name counts the whole job
         return ResolvedHardware(Slice(name.chip, total // slices, None, slices))
-    return ResolvedHardware(Slice(name.chip, total, None, slices), _of_gpus(name))
+    return ResolvedHardware(Slice(name.chip, total, None, slices), _read_gpus(name))
 
 
-def _of_gpus(name: HardwareName) -> tuple[str, ...]:
+def _read_gpus(name: HardwareName) -> tuple[str, ...]:
     """That ``2xMI300X`` counts GPUs, where one may mean nodes by it: they are fewer than a node has."""
     each, times = chips_per_node(name.chip) or 1, name.times
     if times is None or name.size is not None or not 1 < times < each:

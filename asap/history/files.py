@@ -114,7 +114,7 @@ def add_records(records: Iterable[HistoryRecord]) -> Added:
         own = [record for record in present if record.origin == "user"]
         added: list[str] = []
         known: list[str] = []
-        for record in map(_without_secrets, records):
+        for record in map(_strip_secrets, records):
             if same := by_facts.get(facts(record)):
                 known.append(same)
                 continue
@@ -150,7 +150,7 @@ def own_file() -> Path:
     return home() / "history" / "records.jsonl"
 
 
-def _without_secrets(record: HistoryRecord) -> HistoryRecord:
+def _strip_secrets(record: HistoryRecord) -> HistoryRecord:
     update = {
         "title": redacted(record.title),
         "summary": redacted(record.summary),

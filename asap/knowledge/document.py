@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 FIELD_WEIGHTS = {"title": 4.0, "keywords": 3.0, "body": 1.0, "detail": 0.5}
+"""How often a word of each field counts. Judgement: the order of notes and records found."""
 
 
 @dataclass(frozen=True)

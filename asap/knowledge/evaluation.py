@@ -8,7 +8,7 @@ from asap.core.errors import BadInputError
 from asap.core.files import read_json_lines
 from asap.knowledge.search import search_knowledge
 
-DEPTH = 20
+DEPTH = 20  # hits that are looked at of each question; beyond them a rank adds less than 0.05
 
 
 class Question(BaseModel):

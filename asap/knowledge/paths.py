@@ -7,7 +7,7 @@ from asap.core.files import home
 SERVER = "ASAP_CHROMA_URL"
 """Variable with the URL of a shared Chroma server."""
 LOCK_TIMEOUT_S = 60.0
-"""A whole index is written under the lock."""
+"""A whole index is written under the lock. Judgement: when waiting ends."""
 
 
 def store_folder() -> Path:

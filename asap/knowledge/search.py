@@ -15,12 +15,12 @@ from asap.knowledge.notes.note_files import Note
 
 TEXTBOOK = "How to Scale Your Model"
 """The general text, preferred to the documentation of a tool that says the same."""
-_OTHER_WORKS = 0.95
-_SAME_SECTION = 0.8
-_CLOSE = 0.5
-_WORDS = 8
+_OTHER_WORKS = 0.95  # of its score keeps what is not of the textbook; judgement: the order of notes
+_SAME_SECTION = 0.8  # of its score keeps each further note of a section; judgement: the order of notes
+_CLOSE = 0.5  # cosine from which likeness is given as a reason; judgement: what is printed
+_WORDS = 8  # words given as a reason; judgement: what is printed
 _SPARE = 20
-"""Hits beyond the limit, from which other sections can be taken."""
+"""Hits beyond the limit, from which other sections can be taken. Judgement: the order of notes."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def get_note(note_id: str) -> Note:
             return note
     from asap.knowledge.store.access import query_index
 
-    document = query_index(NoteCorpus(), lambda index: index.lexical.with_id(note_id))
+    document = query_index(NoteCorpus(), lambda index: index.lexical.by_id(note_id))
     if document is None:
         raise NotFoundError("there is no such note", where=plain(note_id, 80), hint="see asap knowledge list")
     return _note(document)

@@ -17,7 +17,7 @@ from asap.optimize.stopping import Stopped, Worth
 from asap.sharding_memory import readable
 
 Show = Callable[[OptimizationReport, Worth | None], None]
-_WORTH_SAYING = 0.03
+_WORTH_SAYING = 0.03  # difference to the model from which on it is printed; judgement: what is printed
 
 
 def optimize_by_evaluation(
@@ -76,7 +76,7 @@ def report_of(request: Request, session: Session) -> OptimizationReport:
 
 def _report(
     request: Request, session: Session, guided: ModelGuided, considered: int, stopped: Stopped | None
-) -> OptimizationReport:  # fmt: skip
+) -> OptimizationReport:
     def lines(configuration: str) -> str:
         return "\n".join(request.overrides(configuration).lines)
 

@@ -94,7 +94,7 @@ def optimize_program(
     Raises:
         BadInputError: the program is wrong or chooses no algorithm, or the hardware has no TPU compiler.
         InsufficientEvidenceError: no program can be predicted.
-    """  # fmt: skip
+    """
     if found := check(text, None, hardware).feedback:
         raise BadInputError(str(found[0]), where="the program")
     choices = read_choices(text, hardware)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from asap.answers.inquiry import Inquiry
 from asap.core.feedback import Feedback
 from asap.core.units import (
+    HOUR,
     Provenance,
     format_bytes,
     format_change,
@@ -30,8 +31,7 @@ from asap.proposals.trials import most_promising
 from asap.study.start import ASSUMED
 from asap.study.study import Study
 
-_HOUR = 3600.0
-_MEASURED = 3
+_MEASURED = 3  # proposals that a session would run first
 REGRETS = ((0.014, 0.0, 62), (1.375, 0.516, 13))
 """Mean share by which the first choice, and the best of three, took longer than the fastest run of its group, and how
 many groups: of published runs that no fit has seen, and of sealed ones, which are unlike those (docs/accuracy.md)."""
@@ -171,7 +171,7 @@ def first_three(candidates: Sequence[Prediction], chips: int) -> str | None:
     if len(steps) < 2:
         return None
     seconds = sum(steps) * (WARM_UP_STEPS + STEPS)
-    cost = f"{format_seconds(seconds)}, {significant(chips * seconds / _HOUR, 2)} chip-hours beside start-up"
+    cost = f"{format_seconds(seconds)}, {significant(chips * seconds / HOUR, 2)} chip-hours beside start-up"
     seen, unlike = (f"{format_percent(first)} (the best of three {format_percent(best)})" for first, best, _ in REGRETS)
     return (
         f"Measure the first {len(steps)} (--evaluate run --budget {len(steps)}): {WARM_UP_STEPS + STEPS} steps each,"

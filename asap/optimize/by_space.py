@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     import optuna
 
 MOST_LOST = 2
-"""Times that a configuration which was lost is proposed again."""
+"""Times that a configuration which was lost is proposed again. Judgement: how long a session tries."""
 STARTING = 0.25
-"""Share of the budget that is drawn at random before the tree of Parzen estimators has enough to learn from."""
+"""Share of the budget drawn at random before the tree of Parzen estimators can learn. Judgement: the order of tries."""
 _DRAWS, _RANDOM_DRAWS = 100, 2000
-"""Draws after which no configuration that is new and keeps the constraints is taken to be left."""
+"""Draws after which no new configuration is taken to be left. Judgement: when a session ends."""
 
 
 class SpaceRequest(Runs):
@@ -125,7 +125,7 @@ class OptunaProposer:
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             parzen = optuna.samplers.TPESampler(
                 seed=len(tries), n_startup_trials=starting, multivariate=True, group=True, constant_liar=True
-            )  # fmt: skip
+            )
         study = optuna.create_study(sampler=parzen)
         states, timed = optuna.trial.TrialState, {each.configuration: each.step_time_s for each in results(tries)}
         for each in {each.configuration: each for each in tries}.values():

@@ -146,7 +146,7 @@ def optimize(
 
 def _in_parallel(
     session: Session, proposer: Proposer, evaluator: InParallel, rule: StoppingRule, watch: Watch, repaired: Repaired
-) -> Stopped:  # fmt: skip
+) -> Stopped:
     """As many under way as may be; of each that ends is learnt before the next begins."""
     running: dict[Future[Outcome], Try] = {}
     with ThreadPoolExecutor(evaluator.parallel) as pool:

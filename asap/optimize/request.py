@@ -33,7 +33,7 @@ from asap.study.study import Preferences, Study
 
 How = Literal["model", "compiler", "run"]
 _BUDGET = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) *(s|m|min|h)?", re.ASCII)
-_SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # of each unit
 
 
 class Budget(BaseModel, frozen=True):

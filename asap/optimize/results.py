@@ -15,14 +15,14 @@ from asap.proposals.selection.choice import MEASURABLE
 POSSIBLE = np.geomspace(1e-3, 0.5, 48)
 """Deviations between runs, each as likely as another before anything ran twice (Jeffreys' prior of a scale)."""
 RECKONED = 0.25
-"""Probability of noise that matters above which what runs now, and the best, are measured again."""
+"""Odds of noise that matters above which what runs now and the best are measured again. Judgement: how often."""
 _APART = np.geomspace(1e-2, 1.0, 32)
 """Deviations between configurations that no model knows, each as likely as another."""
-MOST_REPEATS = 4
+MOST_REPEATS = 4  # runs of one configuration; judgement: how sure its order is
 CONFIRMED = 3
-"""Runs of the best where runs differ."""
+"""Runs of the best where runs differ. Judgement: how sure its gain is."""
 BETWEEN = 4
-"""Runs of others after which what runs now is measured again: a machine may change while a session lasts."""
+"""Runs of others after which what runs now is measured again: machines change. Judgement: how often."""
 
 
 @dataclass(frozen=True)

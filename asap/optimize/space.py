@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Scalar = bool | int | float | str
 Values = Mapping[str, Scalar]
 MOST_COUNTED = 100_000
-"""Choices of a space beyond which its configurations are not counted."""
+"""Choices of a space beyond which its configurations are not counted. Judgement: only what is printed."""
 _PLACES = {"overrides", "without", "plan", "try", "folder", "config"}
 _OPERATORS: Mapping[type, Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,

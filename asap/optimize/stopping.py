@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from asap.core.units import counted, format_percent, format_seconds, significant
+from asap.core.units import HOUR, counted, format_percent, format_seconds, significant
 from asap.optimize.outcome import Cost, Suggestion, Try
 from asap.optimize.results import best_of, ended
 
@@ -17,8 +17,7 @@ WORTH_KNOWING = 0.002
 training is: a fifth of the 1 % that two short runs can tell apart
 (:data:`asap.proposals.selection.choice.MEASURABLE`)."""
 SAME_FAILURES = 2
-"""Failures in a row, for the same reason that is not the configuration's, after which nobody should go on paying."""
-_HOUR = 3600.0
+"""Failures in a row for one reason that is not the configuration's. Judgement: when a session ends."""
 
 Reason = Literal["nothing_left", "not_worth_it", "budget", "failing", "interrupted"]
 
@@ -54,7 +53,7 @@ class Machine:
 
     def cost(self, seconds: float) -> Cost:
         """Of occupying it so long."""
-        chip_hours = self.chips * seconds / _HOUR
+        chip_hours = self.chips * seconds / HOUR
         if self.price is None or not self.chips:
             return Cost(seconds=seconds, chip_hours=chip_hours)
         return Cost(seconds=seconds, chip_hours=chip_hours, money=chip_hours * self.price, currency=self.currency)
@@ -89,7 +88,7 @@ class StoppingRule:
             return Worth(cost=cost)
         saved = None
         if self.steps_to_go is not None:
-            saved = suggestion.saving * best.step_time_s * self.steps_to_go * self.training_chips / _HOUR
+            saved = suggestion.saving * best.step_time_s * self.steps_to_go * self.training_chips / HOUR
         return Worth(saving_chip_hours=saved, saving_share=suggestion.saving, cost=cost)
 
     def over(self, tries: Sequence[Try]) -> Stopped | None:

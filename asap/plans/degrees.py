@@ -115,7 +115,7 @@ def expert_axis(expert: int, expert_tensor: int, tensor: int, context: int, grou
     return found
 
 
-def with_micro_batch_of(incumbent: Plan, plans: Iterable[Plan], global_batch: int) -> Iterator[Plan]:
+def keep_micro_batch_of(incumbent: Plan, plans: Iterable[Plan], global_batch: int) -> Iterator[Plan]:
     """Each plan with as many microbatches as its groups need for the incumbent's micro-batch; others are left out.
 
     Args:
@@ -132,10 +132,10 @@ def with_micro_batch_of(incumbent: Plan, plans: Iterable[Plan], global_batch: in
 
 def keeping_micro_batch(plan: Plan, incumbent: Plan, global_batch: int) -> Plan:
     """A plan with the incumbent's micro-batch; unchanged where the batch does not divide into such."""
-    return next(with_micro_batch_of(incumbent, [plan], global_batch), plan)
+    return next(keep_micro_batch_of(incumbent, [plan], global_batch), plan)
 
 
-def with_degree(plan: Plan, axis: str, degree: int) -> Plan:
+def set_degree(plan: Plan, axis: str, degree: int) -> Plan:
     """The plan with another degree of an axis within a slice, on as many devices.
 
     Raises:

@@ -23,11 +23,11 @@ from asap.prediction.uncertainty.step_interval import REASONS, widest_doubt
 MODEL = "analytic step model, asap/prediction, constants of calibration.json"
 RATIO = "ratio of two modelled steps, constants of calibration.json"
 TELLING = 0.03
-"""Spread of ln(step) from which what is not said is worth telling."""
+"""Spread of ln(step) from which what is not said is worth telling. Judgement: which notes are printed."""
 DECIDES = 0.5
-"""Odds to fit that another reading of what is not said costs, from which on it is named."""
+"""Odds to fit that another reading of what is not said costs and is named. Judgement: which notes are printed."""
 WIDE = 0.35
-"""Half-width of ln(step) from which an interval is called wide: 42 % more."""
+"""Half-width of ln(step) from which an interval is called wide: 42 % more. Judgement: which notes are printed."""
 NARROWS, OR_MEASURED = " One measured step (--step-time) narrows it.", ", or give one measured step"
 """What notes ask for where no step was measured."""
 ANCHORED = "analytic step model, anchored to the measured step"

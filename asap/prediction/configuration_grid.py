@@ -149,7 +149,7 @@ class ConfigurationGrid:
         numbers = workload_under_plans(plans, workload, architecture)
         columns = {field.name: getattr(numbers, field.name) for field in fields(numbers)}
         arrays = {name: column.reshape(shape) for name, column in columns.items() if isinstance(column, np.ndarray)}
-        return replace(numbers, **{name: _without_repeats(array) for name, array in arrays.items()})
+        return replace(numbers, **{name: _unique(array) for name, array in arrays.items()})
 
     def _along(self, name: str, read: Callable[[Plan], float]) -> Array:
         for axis, (lever, values) in enumerate(self.levers, 1):
@@ -176,7 +176,7 @@ class ConfigurationGrid:
         )
 
 
-def _without_repeats(array: Array) -> Array:
+def _unique(array: Array) -> Array:
     """The array with length 1 along each axis that it does not depend on."""
     for axis in range(array.ndim):
         first = array.take([0], axis)

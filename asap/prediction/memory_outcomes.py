@@ -13,7 +13,7 @@ from asap.study.study import MemoryOutcome, Study, outcome_of_log
 FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the model can compare them."
 MOVED = "moved by what came of other plans"
 SURPRISING = 0.9
-"""Likelihood from which on the other outcome lies outside of what the scatter of the model explains: a judgement."""
+"""Likelihood of the other outcome that is beyond the model's scatter. Judgement: which outcomes are surprises."""
 
 
 def outcomes_of(study: Study) -> tuple[MemoryOutcome, ...]:
@@ -55,7 +55,7 @@ def memory_belief(study: Study) -> MemoryBelief | None:
     return believed(overhead, hardware.chip.device_capacity, seen)
 
 
-def with_outcomes(study: Study, predictions: Sequence[Prediction]) -> list[Prediction]:
+def apply_outcomes(study: Study, predictions: Sequence[Prediction]) -> list[Prediction]:
     """The predictions with their HBM as it is believed, or known, after the outcomes."""
     belief, known = memory_belief(study), {one.plan: one for one in outcomes_of(study) if one.workload is None}
     return [_revised(one, known.get(one.plan), belief) for one in predictions]

@@ -67,13 +67,13 @@ def _splits(
     program: Program, target: Target, plan: Plan, architecture: Architecture, workload: Workload, hardware: Slice
 ) -> tuple[SplitsCost, Change]:
     """What tensors that are split otherwise cost, and how much longer than the plan's a step gets by it."""
-    inputs = _of_one_plan(step_inputs([plan], architecture, workload, hardware))
+    inputs = _single_plan(step_inputs([plan], architecture, workload, hardware))
     constants = load_calibration().full.resolve_one(Groups.of(hardware, workload))
     found = splits_cost(program, target, Fabric(plan, inputs, constants))
     return found, change(predict_step(inputs, constants), found.seconds, inputs, constants)
 
 
-def _of_one_plan(inputs: StepInputs) -> StepInputs:
+def _single_plan(inputs: StepInputs) -> StepInputs:
     """Numbers in place of arrays of one plan."""
 
     def numbers(part: Any) -> Any:

@@ -11,7 +11,7 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_bytes, format_seconds
 from asap.hardware import Slice
 from asap.plans import AXES, Plan, Remat
-from asap.plans.degrees import DEVICES_UNKNOWN, with_micro_batch_of
+from asap.plans.degrees import DEVICES_UNKNOWN, keep_micro_batch_of
 from asap.plans.enumeration import enumerate_plans
 from asap.prediction.prediction import STATES, Prediction
 from asap.prediction.uncertainty.calibration import load_calibration
@@ -22,7 +22,7 @@ from asap.study.study import Study
 
 KNOWN_AXES = ("replica", "data", "seq", "model")
 _LIKELY_TO_FIT = 0.85
-"""Share of HBM that a plan may fill by the model and still be likely to fit."""
+"""Share of HBM that a plan may fill and be likely to fit. Judgement: what plans that do not say recompute."""
 _MICRO_BATCH = "micro_batch_size"
 _SHORT = 128
 """Tokens of a sequence that takes next to nothing."""
@@ -53,7 +53,7 @@ def candidate_plans(study: Study, axes: Sequence[str] | None = None) -> list[Pla
         return _that_can_be_predicted(study, enumerate_plans(constraints, axes or usual_axes(study), like=incumbent))
     single = incumbent.model_copy(update={"microbatches": 1})
     plans = enumerate_plans(constraints, axes or usual_axes(study), like=single)
-    return list(with_micro_batch_of(incumbent, plans, batch))
+    return list(keep_micro_batch_of(incumbent, plans, batch))
 
 
 def _that_can_be_predicted(study: Study, plans: list[Plan]) -> list[Plan]:
@@ -95,7 +95,7 @@ def expect(study: Study, plans: Sequence[Plan]) -> list[Prediction]:
     raise _insufficient(study)
 
 
-def with_settings(study: Study, plan: Plan) -> Plan:
+def keep_settings(study: Study, plan: Plan) -> Plan:
     """A plan with the recomputation and the microbatches that it is predicted with, where the run says all that decides
     them; else as it is."""
     from asap.prediction.step_model.recomputation import candidate_microbatches, infer_remat
@@ -111,7 +111,7 @@ def with_settings(study: Study, plan: Plan) -> Plan:
 
 def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> list[Prediction]:
     from asap.prediction.from_architecture import Measured, predict
-    from asap.prediction.memory_outcomes import fits_if_smaller, outcomes_of, with_outcomes
+    from asap.prediction.memory_outcomes import apply_outcomes, fits_if_smaller, outcomes_of
     from asap.prediction.uncertainty.own_runs import usable_own_runs
 
     measured = study.profile.kpis.step_time_s if study.profile else None
@@ -119,7 +119,7 @@ def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> 
     start = baseline if anchoring_step(study) else None
     model, workload = study.experiment.model, study.experiment.workload
     found = predict(plans, model, workload, hardware, baseline=start, incumbent=study.plan, own=usable_own_runs())
-    revised = with_outcomes(study, found)
+    revised = apply_outcomes(study, found)
     if baseline is None:
         return revised
     if start is None:

@@ -13,7 +13,7 @@ graph of the recorded run, with each class of kernels scaled by the step model."
 
 STATES = ("parameters", "gradients", "optimizer")
 FIT_CONFIDENCE = 0.7
-"""Required of a plan that is said to fit: weighs a run that dies against a plan that is missed."""
+"""Odds of a plan that is said to fit: a run that dies against a plan that is missed. Judgement: what is proposed."""
 FitVerdict = Literal["fits", "may not fit", "does not fit"]
 
 

@@ -6,8 +6,10 @@ already, is not told of it.
 """
 
 import math
-from collections.abc import Collection, Sequence
+import tomllib
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.units import CHANGE, Provenance, Quantity, counted, format_change
 from asap.flags.environment import is_any_set
 from asap.flags.situation import Situation as Causes
+from asap.hardware import Chip
 from asap.history.families import Family, ranked
 from asap.history.files import load_records
 from asap.history.record import ChangeKind, Outcome, Part
@@ -23,9 +26,52 @@ from asap.models import Workload, count_parameters
 from asap.plans import Plan
 from asap.plans.axes import AXES, Axis
 from asap.prediction.prediction import Prediction
-from asap.proposals.families import decisions, has_units, known_of
 from asap.proposals.selection.search import run_of
+from asap.stacks.launchers import Stack
 from asap.study.study import Study
+
+
+class Known(BaseModel):
+    """What ``ideas.toml`` says of a family."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    compiler: Literal["torch", "xla"] | None = None
+    stacks: tuple[Stack, ...] | None = None
+    needs: str | None = None
+    units: str | None = None
+    where: tuple[str, ...] = ()
+    set: tuple[str, ...] = ()
+    workload: dict[str, tuple[str, ...]] = {}
+    decides: str | None = None
+    trial: str | None = None
+    searched: bool = False
+
+
+_TABLE = Path(__file__).with_name("ideas.toml").read_text(encoding="utf-8")
+FAMILIES = {name: Known.model_validate(row) for name, row in tomllib.loads(_TABLE).items()}
+_UNKNOWN = Known()
+
+
+def known_of(family: str) -> Known:
+    """What the table says of a family; nothing of one that it does not have."""
+    return FAMILIES.get(family, _UNKNOWN)
+
+
+def decisions(families: Iterable[Family]) -> list[tuple[Family, ...]]:
+    """Families that exclude each other together, each group and its families in their order."""
+    found: dict[str, tuple[Family, ...]] = {}
+    for one in families:
+        key = known_of(one.name).decides or one.name.partition(",")[0]
+        found[key] = (*found.get(key, ()), one)
+    return list(found.values())
+
+
+def has_units(chip: Chip | None, known: Known) -> bool:
+    """Whether a chip has what a family uses: float8 and SparseCores need units of their own."""
+    if chip is None or known.units is None:
+        return True
+    return bool(chip.sparse_cores) if known.units == "sparse_cores" else known.units in chip.peak_flops
 
 
 class Standing(StrEnum):
@@ -55,9 +101,10 @@ class Idea(BaseModel):
     by: Literal["engine", "model"] = "engine"
 
 
-MOST = 3
+MOST = 3  # ideas that are shown; judgement: how many
 LEAST_GAIN = 0.003
-"""Of ln(step time), after doubt: less is within the noise of repeated runs of the records."""
+"""Of ln(step time), after doubt: less is within the noise of repeated runs of the records. Judgement: which ideas are
+shown."""
 _NETWORK = ("collective", "reduce", "gather", "all-to-all", "permute", "send", "broadcast")
 _PARTS: dict[Part, tuple[str, ...]] = {
     Part.COLLECTIVES: _NETWORK, Part.OPTIMIZER: ("optimizer",), Part.INPUT: ("host",)

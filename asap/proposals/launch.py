@@ -9,12 +9,12 @@ from asap.plans.degrees import FOLDED
 from asap.proposals.proposal import Overrides
 from asap.stacks.launchers import (
     Stack,
+    drop_unknown_policy,
     form_of,
     inexpressible,
     launch_lines,
     settings_of,
     stack_of,
-    with_known_policy,
     words_of,
 )
 from asap.stacks.writing import is_of_primus
@@ -46,7 +46,7 @@ def launcher_line(
     current = known if _is_configured(study) else None
     if current is None and not whole and study.plan is not None and not is_start(experiment):
         batch = batch if plan.microbatches else None
-        over, now = experiment.workload.experts_over, with_known_policy(study.plan, stack)
+        over, now = experiment.workload.experts_over, drop_unknown_policy(study.plan, stack)
         if plan.remat == study.plan.remat:
             plan = plan.model_copy(update={"remat": now.remat})
         if now == study.plan or plan.remat is None:

@@ -28,10 +28,10 @@ SETTING = "setting"
 SYNC_EACH_BATCH = "sync_each_batch"
 SHARDED_GRADIENTS = "accelerator_config: {gradient_accumulation_kwargs: {sync_each_batch: true}}"
 """Of Hugging Face's Trainer (transformers, ``AcceleratorConfig``) and of Axolotl, which hands it on."""
-TIMES_MORE_CHIPS = (2, 4, 8, 16)
-PARTS_OF_BATCH = (2, 4, 8)
+TIMES_MORE_CHIPS = (2, 4, 8, 16)  # more devices that are asked about; judgement: which options are shown
+PARTS_OF_BATCH = (2, 4, 8)  # smaller batches that are asked about; judgement: which options are shown
 _LOOKED_AT = 500
-"""Of the best configurations, those that are looked at for one that can be launched."""
+"""Of the best configurations, those that are looked at for one that can be launched. Judgement: only the time."""
 
 
 class Option(BaseModel):
@@ -62,7 +62,7 @@ def _sharded_gradients(study: Study, plan: Plan) -> Iterator[Option]:
     """What runs now, or the best that then fits, with gradients that the Trainer shards in every microbatch."""
     if not accumulates_whole(study.experiment.workload) or (plan.microbatches or 1) == 1:
         return
-    sharded = _with_workload(study, sync_each_batch=True)
+    sharded = _set_workload(study, sync_each_batch=True)
     (present,) = expect(sharded, [plan])
     fits = present.memory is not None and present.memory.fits
     found = present if fits else _best(sharded)
@@ -79,7 +79,7 @@ def _faster_with_sharded_gradients(study: Study, now: Prediction) -> Iterator[Op
     """What the HBM of whole gradients makes possible, where that is faster than anything that keeps them."""
     if not accumulates_whole(study.experiment.workload):
         return
-    found, kept = _best_or_present(_with_workload(study, sync_each_batch=True)), _best_or_present(study)
+    found, kept = _best_or_present(_set_workload(study, sync_each_batch=True)), _best_or_present(study)
     if found is not None and _is_faster(found, now) and (kept is None or _is_faster(found, kept)):
         ratio, statement = _against(found, now)
         yield Option(
@@ -107,7 +107,7 @@ def _smaller_batch(study: Study) -> Iterator[Option]:
     """The largest part of the batch with which something fits, unless what fits now is faster for each sequence."""
     batch, whole = study.experiment.workload.global_batch or 0, _best(study)
     for part in PARTS_OF_BATCH:
-        found = _best(_with_workload(study, global_batch=batch // part)) if batch % part == 0 and batch else None
+        found = _best(_set_workload(study, global_batch=batch // part)) if batch % part == 0 and batch else None
         if found is not None and (whole is None or _rate(found) > _rate(whole)):
             said = f"With {batch // part} sequences in a step, 1/{part} of now, {found.plan} fits, {_costs(found)}."
             yield Option(changes="batch", plan=found.plan, statement=said)
@@ -161,7 +161,7 @@ def _precision(study: Study, now: Prediction) -> Iterator[Option]:
     present = peaks.get(workload.precision or "bf16", max(peaks.values()))
     for name in NARROW.get(hardware.chip.kind, ()):
         if peaks.get(name, 0.0) > present:
-            found = _best_or_present(_with_workload(study, precision=name))
+            found = _best_or_present(_set_workload(study, precision=name))
             if found is not None and _is_faster(found, now):
                 ratio, statement = _against(found, now)
                 yield Option(
@@ -175,7 +175,7 @@ def _batch(study: Study, now: Prediction) -> Iterator[Option]:
     batch = study.experiment.workload.global_batch
     if not batch or GLOBAL_BATCH.name in study.preferences.allowed:
         return
-    found = _best_or_present(_with_workload(study, global_batch=2 * batch))
+    found = _best_or_present(_set_workload(study, global_batch=2 * batch))
     if found is not None and _is_faster(found, now):
         ratio, statement = _against(found, now)
         yield Option(
@@ -185,7 +185,7 @@ def _batch(study: Study, now: Prediction) -> Iterator[Option]:
         )  # fmt: skip
 
 
-def _with_workload(study: Study, **changed: object) -> Study:
+def _set_workload(study: Study, **changed: object) -> Study:
     workload = study.experiment.workload.model_copy(update=changed)
     experiment = study.experiment.model_copy(update={"workload": workload, "measured": None})
     constraints = replace(study.constraints, global_batch=workload.global_batch)

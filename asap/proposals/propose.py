@@ -11,11 +11,11 @@ from asap.prediction.prediction import Prediction
 from asap.proposals.launch import overrides_of, start_line
 from asap.proposals.proposal import Citation, Proposal, Recommendation
 from asap.proposals.proposal_set import ProposalSet
+from asap.proposals.ranked_candidates import RankedCandidates
 from asap.proposals.reasons.explain import changed_settings, confidence, impacts, larger_batch, reasons, trade_offs
 from asap.proposals.reasons.modelled_step import modelled_step
 from asap.proposals.recommend import add_smallest_fit, add_trial, after_broken_rules, after_judgement, recommend
 from asap.proposals.selection.candidate import Candidate
-from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.proposals.selection.strategy import title
 from asap.proposals.situation import situation_of
 from asap.proposals.test_worth import worth_of_test

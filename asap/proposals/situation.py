@@ -20,8 +20,8 @@ SituationName = Literal[
 TOO_TIGHT: dict[SituationName, FitVerdict] = {"does_not_fit": "does not fit", "may_not_fit": "may not fit"}
 """Situations in which what runs needs too much HBM, in words."""
 SPARE = 0.25
-"""Share of HBM from which on it is said to be to spare."""
-_LARGEST = 2
+"""Share of HBM from which on it is said to be to spare. Judgement: what is printed."""
+_LARGEST = 2  # parts of HBM that are named; judgement: what is printed
 _WELL_SET = "Well set: "
 
 

@@ -28,15 +28,15 @@ from asap.stacks.launchers import setting_lines
 from asap.study.study import Study
 
 LONGER = 1.25
-"""A step so much longer, at the upper end of its interval, costs one change: judgement."""
+"""A step so much longer, at the upper end of its interval, costs one change. Judgement: which change is smallest."""
 RISK = 1 - LIKELY
-"""Risk to run out of memory that costs one change: judgement."""
+"""Risk to run out of memory that costs one change. Judgement: which change is smallest."""
 LESS_RISK = 2
-"""Times as likely to run out of memory what runs is as a change that is worth naming: judgement."""
+"""Times as likely to run out of memory what runs is as a change that is worth naming. Judgement: which is named."""
 MOST_SETTINGS = 2
-"""Settings beside the plan that are changed together."""
+"""Settings beside the plan that are changed together. Judgement: the time of a search."""
 _LOOKED_AT = 50
-"""Of the smallest changes, those that are looked at for one that can be launched."""
+"""Of the smallest changes, those that are looked at for one that can be launched. Judgement: the time."""
 
 
 class SmallestFit(BaseModel):

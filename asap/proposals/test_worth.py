@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.units import Quantity, significant
+from asap.core.units import HOUR, Quantity, significant
 from asap.evidence.step_belief import Z_90
 from asap.proposals.selection.candidate import log_interval
 from asap.study.study import Study
@@ -18,8 +18,7 @@ from asap.study.study import Study
 STEPS = 20
 """Steps of a test: with a variation of 3 % their mean is known to 1 %."""
 WARM_UP_STEPS = 5
-"""Steps before them, which take longer and do not count."""
-_HOUR = 3600.0
+"""Steps before them, which take longer and do not count. Judgement: what a test costs."""
 
 
 class TestWorth(BaseModel):
@@ -53,9 +52,9 @@ def worth_of_test(
     if to_go is None or now is None or relative is None or step is None or hardware is None:
         return None
     chips = hardware.chips
-    test = STEPS * step.value * chips / _HOUR
+    test = STEPS * step.value * chips / HOUR
     gain, half_width = map(np.asarray, log_interval(relative))
-    saving = float(expected_saving(gain, half_width / Z_90)) * now.value * max(to_go - STEPS, 0) * chips / _HOUR
+    saving = float(expected_saving(gain, half_width / Z_90)) * now.value * max(to_go - STEPS, 0) * chips / HOUR
     price = study.preferences.prices.get(hardware.chip.name)
     money = (saving - test) * price if price is not None else None
     priced = f" ({significant(money)} {study.preferences.currency} after the test)" if money is not None else ""

@@ -19,7 +19,7 @@ from asap.study.study import Study
 from asap.traces.analysis.report import ReplayReport
 
 _LEAST_SAVED = 0.04
-"""Share of HBM from which on what a trial saves counts."""
+"""Share of HBM from which on what a trial saves counts. Judgement: which trials are offered."""
 UNCHANGED = 0.0005
 """Share of a step below which a change of its time is printed as none."""
 

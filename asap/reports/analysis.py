@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.units import Provenance
 from asap.diagnosis import Diagnosis
-from asap.evidence.anchor import with_measured_step
+from asap.evidence.anchor import apply_measured_step
 from asap.evidence.judgement import Judgement
 from asap.experiments import HardwareReference
 from asap.flags import FlagReview
@@ -116,7 +116,7 @@ def assemble(
         stated=profile is not None and profile.provenance is Provenance.STATED,
         provenance=provenance,
     )
-    now = with_measured_step(study, proposals.incumbent) if proposals.incumbent else None
+    now = apply_measured_step(study, proposals.incumbent) if proposals.incumbent else None
     return Analysis(
         session=session,
         agent_model=agent_model,

@@ -76,9 +76,9 @@ def _screen(summary: Summary, width: int, why: int | None, other: int | None) ->
 
 
 def _labelled(label: str, text: str, width: int, most: int | None, style: str = "") -> Iterator[Text]:
-    lines = textwrap.wrap(
-        plain(text), width - _MARGIN, max_lines=most, placeholder=_CUT, break_on_hyphens=False
-    ) or [""]  # fmt: skip
+    lines = textwrap.wrap(plain(text), width - _MARGIN, max_lines=most, placeholder=_CUT, break_on_hyphens=False) or [
+        ""
+    ]
     if (last := lines[-1]).endswith(_CUT) and most is not None:
         lines[-1] = _whole_items(last.removesuffix(_CUT))
     for n, line in enumerate(lines):

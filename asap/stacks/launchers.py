@@ -139,7 +139,7 @@ def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[st
         current: its settings as they are.
     """
     if stack in ("accelerate", "deepspeed"):
-        return "\n".join(_of_program(key, value, stack) for key, value in settings.items())
+        return "\n".join(_program_line(key, value, stack) for key, value in settings.items())
     if stack not in _APART and (table := spec_of(stack, current)) is not None:
         return lines_to_paste(table, settings, current)
     if is_of_primus(current):
@@ -147,7 +147,7 @@ def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[st
     return paste_line(settings)
 
 
-def _of_program(key: str, value: str, stack: Stack) -> str:
+def _program_line(key: str, value: str, stack: Stack) -> str:
     """An argument of the program, or a key of its YAML or of DeepSpeed's JSON."""
     if key.startswith(SECTION):
         return f"--{key.removeprefix(f'{SECTION}.')} {value}"
@@ -170,7 +170,7 @@ def inexpressible(
     return None
 
 
-def with_known_policy(plan: Plan, stack: Stack) -> Plan:
+def drop_unknown_policy(plan: Plan, stack: Stack) -> Plan:
     """The plan, its recomputation left open where a stack has no policy that does it."""
     known = stack != "maxtext" or plan.remat not in (Remat.NONE, Remat.SELECTIVE)
     return plan if known else plan.model_copy(update={"remat": None})
@@ -227,7 +227,7 @@ def start_command(stack: Stack, line: str, said: str | None, sources: Iterable[s
     Raises:
         PlanError: the program takes no options, or the run was given neither as its file nor as its script.
     """
-    if said and (changed := _with_options(said, line)) is not None:
+    if said and (changed := _add_options(said, line)) is not None:
         return changed
     known = contracts()[stack]
     files = [found[1] for source in sources if (found := _SOURCE.match(source)) and found[1].endswith(known.files)]
@@ -249,7 +249,7 @@ def start_command(stack: Stack, line: str, said: str | None, sources: Iterable[s
     )
 
 
-def _with_options(command: str, line: str) -> str | None:
+def _add_options(command: str, line: str) -> str | None:
     """A command with the options of a line in the place of its own, others behind them; ``None`` where the line is no
     options."""
     removed = _WITHOUT.search(line)

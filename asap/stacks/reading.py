@@ -35,7 +35,7 @@ def from_settings(
         PlanError: the degrees do not divide the devices, or a word has no meaning.
         InexpressiblePlanError: a plan cannot say the layout, or the settings leave it open.
     """
-    said = spec.with_defaults(_counted(spec, settings, devices))
+    said = spec.add_defaults(_counted(spec, settings, devices))
     if plan_of := hook(spec, "plan_of"):
         return plan_of(said, devices, slices, layers)
     inner = {axis: axis_degree(spec, said, axis) for axis in INNER}
@@ -72,7 +72,7 @@ def global_batch_of(
     """Sequences in a step; ``None`` where settings, plan and devices do not say it. Raises like
     :func:`from_settings`."""
     counted = _counted(spec, settings, plan.devices) if plan else settings
-    said = spec.with_defaults(counted)
+    said = spec.add_defaults(counted)
     if batch_of := hook(spec, "batch_of"):
         return batch_of(said, plan.devices if plan else devices) if plan or devices else None
     whole = _count(spec, said, spec.batch.whole)
@@ -131,7 +131,7 @@ def layout_of(spec: Spec, settings: Settings) -> Layout:
     """How parameters lie over the devices that see different sequences."""
     if layout := hook(spec, "layout"):
         return layout(settings)
-    full, words = spec.with_defaults(settings), (*spec.axes.lays_out, spec.axes.strategy)
+    full, words = spec.add_defaults(settings), (*spec.axes.lays_out, spec.axes.strategy)
     said = next((found for word in words if (found := meaning(word, full)) is not None), spec.axes.layout)
     return cast(Layout, said)
 

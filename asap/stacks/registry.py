@@ -199,7 +199,7 @@ _OF_A_MARK = 3
 
 def score(files: Files, settings: Mapping[str, object]) -> int:
     """How many of its own keys a mapping of dotted settings has; 0 where it lacks one that it needs."""
-    sections = _with_sections(settings)
+    sections = _add_sections(settings)
     if not sections.keys() >= set(files.needs):
         return 0
     marks = (key for key, pattern in files.marks.items() if re.search(pattern, str(settings.get(key, ""))))
@@ -237,7 +237,7 @@ def is_claimed(settings: Mapping[str, object]) -> bool:
     return any(score(one.files, settings) for one in specs().values())
 
 
-def _with_sections(settings: Mapping[str, object]) -> Mapping[str, object]:
+def _add_sections(settings: Mapping[str, object]) -> Mapping[str, object]:
     """The settings, and the sections that they stand in."""
     parts = (key.split(".") for key in settings)
     sections = {".".join(words[:count]): True for words in parts for count in range(1, len(words))}

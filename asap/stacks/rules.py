@@ -100,7 +100,7 @@ def meant(rules: tuple[Rule, ...], settings: Settings) -> dict[str, object]:
     return found
 
 
-def without_meant(rules: tuple[Rule, ...], settings: Settings) -> dict[str, object]:
+def drop_implied(rules: tuple[Rule, ...], settings: Settings) -> dict[str, object]:
     """Settings on record without those that others of them stand for, so that they follow when these change."""
     found = dict(settings)
     for rule in reversed(rules):

@@ -220,7 +220,7 @@ class Spec(Part):
     def _framework(cls, values: Any) -> Any:
         return {"framework": values.get("name", "")} | values if isinstance(values, dict) else values
 
-    def with_defaults(self, settings: Mapping[str, object]) -> dict[str, object]:
+    def add_defaults(self, settings: Mapping[str, object]) -> dict[str, object]:
         """The settings with what the program takes where they say nothing."""
         return {**self.defaults, **{key: value for key, value in settings.items() if value is not None}}
 

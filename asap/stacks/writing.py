@@ -66,7 +66,7 @@ def to_settings(
     Raises:
         PlanError: the stack has no words for the plan, or refuses it.
     """
-    said, recomputing, written = spec.with_defaults(current), hook(spec, "recomputing"), hook(spec, "written")
+    said, recomputing, written = spec.add_defaults(current), hook(spec, "recomputing"), hook(spec, "written")
     if changes := hook(spec, "changes"):
         beside = {"global_batch": global_batch, "layers": layers, "sequence": sequence, "topology": topology}
         return changes(spec, plan, current, **beside)
@@ -100,8 +100,8 @@ def lines_to_paste(spec: Spec, changed: Mapping[str, str], current: Settings | N
         current: its settings as they are, which decide the form of some stacks' lines.
     """
     if is_of_primus(current):
-        of_yaml = hook(spec, "of_yaml")
-        return lines_of_primus(of_yaml(changed) if of_yaml else changed, current or {})
+        yaml_values = hook(spec, "yaml_values")
+        return lines_of_primus(yaml_values(changed) if yaml_values else changed, current or {})
     if lines := hook(spec, "lines"):
         return lines(spec, changed, current or {})
     if spec.form == "yaml" or OF_YAML in (current or {}):

@@ -76,7 +76,7 @@ def folder(text: str) -> Path | None:
     return ROOT / "tests" / "docs" / "folders" / named[1] if named else None
 
 
-def with_outputs(text: str, outputs: dict[int, tuple[str, ...]]) -> str:
+def insert_outputs(text: str, outputs: dict[int, tuple[str, ...]]) -> str:
     """The page with other lines under its commands, by the number of the command's line."""
     lines = text.split("\n")
     for command in reversed(commands(text)):

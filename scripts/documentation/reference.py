@@ -1,10 +1,12 @@
 """Pages of the reference, written from the code when the site is built; MkDocs loads this file as a hook."""
 
+import ast
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 VARIABLES = {
     "ASAP_HOME": "Folder of experiments, worklogs, indexes and compiled programs. Default: the platform's data folder.",
@@ -26,6 +28,9 @@ VARIABLES = {
 
 SCRIPTS = Path(__file__).resolve().parents[1]
 
+JUDGED = ("prediction", "evidence", "proposals", "optimize", "knowledge", "calibration")
+"""Rooms whose every number says where it comes from."""
+
 WIDTH = 100
 LONGEST_DEFAULT = 60
 
@@ -35,7 +40,7 @@ def on_files(files: Any, config: Any) -> Any:
     from mkdocs.structure.files import File
 
     sys.path[:0] = [str(SCRIPTS), str(SCRIPTS.parent)]  # MkDocs takes back what a hook adds when it is loaded
-    pages = {"cli": cli_page, "documents": documents_page, "settings": settings_page}
+    pages = {"cli": cli_page, "documents": documents_page, "settings": settings_page, "judgements": judgements_page}
     for name, page in pages.items():
         files.append(File.generated(config, f"reference/{name}.md", content=page()))
     from documentation.documents import DOCUMENTS
@@ -105,6 +110,71 @@ def settings_page() -> str:
     rows = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in VARIABLES.items())
     parts.append(f"## Environment variables\n\n| variable | meaning |\n|---|---|\n{rows}")
     return "\n\n".join(parts) + "\n"
+
+
+class Number(NamedTuple):
+    """A constant of a room, with what its docstring or comment says of it."""
+
+    place: str
+    name: str
+    value: str
+    said: str
+
+
+def judgements_page() -> str:
+    """The constants that have neither a source nor a fit, with what each moves."""
+    found = ((one, *re.split(r"[.;] [Jj]udgement: ", one.said, maxsplit=1)) for one in numbers())
+    rows = [
+        f"| `{one.name}` | `{_cell(one.value)}` | {_cell(said[0])} | {_cell(said[1].rstrip('.'))} | `{one.place}` |"
+        for one, *said in found
+        if len(said) > 1
+    ]
+    head = "| constant | value | what it is | what it moves | file of `asap/` |\n|---|---|---|---|---|"
+    return "\n\n".join(
+        [
+            "# Judgements",
+            "Numbers that were neither fitted nor taken from a source, in the rooms that predict, weigh, propose and "
+            "search. All others name their source where they stand, or come from `scripts/calibrate`.",
+            "\n".join([head, *rows]),
+        ]
+    )
+
+
+def numbers() -> Iterator[Number]:
+    """Every number at the top of a module of :data:`JUDGED`; what says nothing is spoken for by the next below it."""
+    for path in (path for room in JUDGED for path in sorted((SCRIPTS.parent / "asap" / room).rglob("*.py"))):
+        text = path.read_text(encoding="utf-8")
+        lines, body = text.splitlines(), ast.parse(text).body
+        found, below, start = [], "", -1
+        for node, after in zip(reversed(body), [None, *reversed(body[1:])], strict=True):
+            if not isinstance(node, ast.Assign | ast.AnnAssign) or not _has_number(node.value):
+                continue
+            said = _said(node, after, lines) or (below if start == (node.end_lineno or 0) + 1 else "")
+            below, start = said, node.lineno
+            name = ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target).strip("()")
+            value = " ".join((ast.get_source_segment(text, node.value) or "").split()) if node.value else ""
+            found.append(Number(str(path.relative_to(SCRIPTS.parent / "asap")), name, _short(value), said))
+        yield from reversed(found)
+
+
+def _has_number(value: ast.expr | None) -> bool:
+    nodes = list(ast.walk(value)) if value else []
+    numeric = any(isinstance(n, ast.Constant) and type(n.value) in (int, float) for n in nodes)
+    return numeric and not any(isinstance(n, ast.Lambda) for n in nodes)
+
+
+def _said(node: ast.stmt, after: ast.stmt | None, lines: list[str]) -> str:
+    """The docstring below a constant, else the comment on its lines or above it."""
+    if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
+        return " ".join(after.value.value.split())
+    around = [lines[node.lineno - 2], *lines[node.lineno - 1 : node.end_lineno]]
+    around[0] = around[0] if around[0].startswith("#") else ""
+    comments = [line.partition("# ")[2] for line in around if "# " in line and "# fmt" not in line]
+    return " ".join(comments)
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= LONGEST_DEFAULT else f"{value[:LONGEST_DEFAULT]} …"
 
 
 def _table(schema: dict[str, Any], inner: dict[str, Any]) -> str:

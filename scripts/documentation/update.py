@@ -12,7 +12,7 @@ from documentation import generated
 from documentation.documents import write_snapshots
 from documentation.generated import PICTURE, draw
 from documentation.generated import update_page as update_grammar
-from documentation.pages import commands, folder, pages, run_page, with_outputs
+from documentation.pages import commands, folder, insert_outputs, pages, run_page
 
 
 def main(named: list[Path]) -> None:
@@ -38,7 +38,7 @@ def update(page: Path) -> None:
             if code:
                 sys.exit(f"{page}:{command.line}: {command.text} exits with {code}:\n{printed}")
             outputs[command.line] = command.updated(printed)
-    page.write_text(with_outputs(text, outputs), encoding="utf-8")
+    page.write_text(insert_outputs(text, outputs), encoding="utf-8")
 
 
 if __name__ == "__main__":

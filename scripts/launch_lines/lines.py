@@ -14,10 +14,10 @@ from asap.plans import Plan, Remat
 from asap.plans.validity import Degrees
 from asap.proposals.launch import launcher_line
 from asap.proposals.propose import propose
-from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.proposals.trials import trials_of
 from asap.study.study import Study, study_of
-from real_configurations import studies, with_batch
+from real_configurations import batch_settings, studies
 
 COMMANDS = Path(__file__).with_name("megatron_commands.txt")
 BATCHES = (1, 2, 4, 8)
@@ -54,7 +54,7 @@ def maxtext_lines(maxtext: Path, recipes: Path) -> Iterator[Line]:
     """Of the proposals for real configurations, as they are and with larger batches."""
     for name, study in studies(maxtext, recipes):
         for times in BATCHES:
-            run = study if times == 1 else with_batch(study, times)
+            run = study if times == 1 else batch_settings(study, times)
             said = study.experiment.hyperparameters or {}
             words = tuple(f"{key}={value}" for key, value in said.items())
             yield _of_tpus(f"{name} x {times}", run, words, "")
@@ -144,7 +144,7 @@ def candidate_lines(
         )
         yield Line(run, words, "", devices)
         for times in BATCHES_ON_GPUS:
-            larger = study if times == 1 else with_batch(study, times)
+            larger = study if times == 1 else batch_settings(study, times)
             candidates = rank_candidates(larger, {}).candidates
             for each in candidates[:: max(len(candidates) // most, 1) if most else 1]:
                 yield Line(run, words, launcher_line(larger, each.plan), devices, meant=meaning_of(larger, each.plan))

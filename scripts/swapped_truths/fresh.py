@@ -81,7 +81,7 @@ LATER_FALSE: dict[str, Make] = {
     ),
     "later: next sentence of another": two(lambda r, o: f"Now look at {r.plan}. Its step is {ref(o, 'step_time')}."),
     "later: confirmed": each(lambda r: f"We confirmed {ref(r, 'step_time')} with {r.plan} on our pod."),
-}  # fmt: skip
+}
 """Written when those above were opened; nothing was mended on these."""
 
 

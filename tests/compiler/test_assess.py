@@ -13,9 +13,7 @@ from asap.plans import Plan
 from asap.prediction.from_architecture import predict
 
 SLICE = resolve_hardware("v5e-16").slice
-MODEL = Architecture(
-    name="small", layers=6, d_model=2048, d_ff=8192, heads=16, kv_heads=16, head_dim=128, vocab=32000
-)  # fmt: skip
+MODEL = Architecture(name="small", layers=6, d_model=2048, d_ff=8192, heads=16, kv_heads=16, head_dim=128, vocab=32000)
 WORKLOAD = Workload(global_batch=16, sequence_length=2048)
 MEMORY = CompiledMemory(peak=2 * GIB, arguments=GIB, outputs=GIB, aliased=GIB, temporaries=GIB, code=0, host=0)
 COORDINATES = tuple((x, y, 0) for x in range(4) for y in range(4))

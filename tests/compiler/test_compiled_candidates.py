@@ -12,15 +12,13 @@ from asap.core.units import GIB, Provenance, Quantity
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.proposals.compiled.rank_compiled import combine, compile_candidates, rank_compiled
+from asap.proposals.rank_compiled import combine, compile_candidates, rank_compiled
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.proposals.selection.candidate import expected_gain
 from asap.proposals.selection.choice import choose
-from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.study.open_study import open_study
 
-MODEL = Architecture(
-    name="small", layers=8, d_model=2048, d_ff=8192, heads=16, kv_heads=16, head_dim=128, vocab=32000
-)  # fmt: skip
+MODEL = Architecture(name="small", layers=8, d_model=2048, d_ff=8192, heads=16, kv_heads=16, head_dim=128, vocab=32000)
 WIDTH = 0.1
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from asap.cli import main
 from asap.core.files import home as home_folder
-from asap.core.secrets import names_secret, redacted, without_secrets
+from asap.core.secrets import names_secret, redacted, strip_secrets
 from asap.core.text import REDACTED, redact
 from tests.cases import kept
 from tests.ci.ci_github import FakeGitHub, serve
@@ -150,7 +150,7 @@ def test_a_key_names_what_is_secret():
     harmless = ("eos_token", "tokens_per_second", "num_experts_per_token", "pad_token", "keys", "tokenizer", "monkey")
     assert [name for name in secret if not names_secret(name)] == []
     assert [name for name in harmless if names_secret(name)] == []
-    assert without_secrets({"db": {"password": "plain"}, "eos_token": "</s>"}) == {
+    assert strip_secrets({"db": {"password": "plain"}, "eos_token": "</s>"}) == {
         "db": {"password": "[redacted]"}, "eos_token": "</s>",
     }  # fmt: skip
 

@@ -14,7 +14,7 @@ from asap.compiler.mapped.failures import Code as CompilerCode
 from asap.mapping.language.feedback import Code
 from asap.mapping.language.parse import parse
 from documentation.generated import GRAMMAR_PAGE, PICTURE, commands_page, draw, ebnf, published
-from documentation.pages import ROOT, Command, commands, folder, pages, run_page, shell_lines, with_outputs
+from documentation.pages import ROOT, Command, commands, folder, insert_outputs, pages, run_page, shell_lines
 from tests.cases import kept
 
 PAGES = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in pages()}
@@ -107,7 +107,7 @@ def test_names_of_sessions_may_differ():
 def test_an_update_keeps_the_gap_where_it_was():
     (one, two) = commands(PAGE)
     outputs = {one.line: one.updated("1\n2\n3\n4\n"), two.line: two.updated("5\n")}
-    assert with_outputs(PAGE, outputs) == PAGE.replace("first", "1").replace("last", "4")
+    assert insert_outputs(PAGE, outputs) == PAGE.replace("first", "1").replace("last", "4")
 
 
 def test_a_block_that_begins_with_output_is_refused():

@@ -10,7 +10,15 @@ from markdown_it import MarkdownIt
 from asap.core.errors import AsapError
 from asap.plans.axes import AXES, axis_of
 from documentation.pages import ROOT, pages
-from documentation.reference import VARIABLES, cli_page, commands, documents_page, settings_page
+from documentation.reference import (
+    VARIABLES,
+    cli_page,
+    commands,
+    documents_page,
+    judgements_page,
+    numbers,
+    settings_page,
+)
 
 
 @pytest.mark.process
@@ -53,15 +61,22 @@ def test_the_reference_has_every_environment_variable():
     read = re.compile(r"[\"'](ASAP_[A-Z_]+)[\"']")
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "asap").rglob("*.py")]
     named = {name for text in texts for name in read.findall(text)} - {"ASAP_ACTION"}  # a place in a template
-    assert named == {name for name in VARIABLES if name.startswith("ASAP_")}
+    own = {name for name in VARIABLES if name.startswith("ASAP_")}
+    assert named | {"ASAP_MODEL"} == own  # which is read as ASAP_<FIELD>
     assert not [name for name in VARIABLES if not any(name in text for text in texts)]
 
 
 def test_tables_of_the_reference_hold_together():
-    for page in (documents_page(), settings_page()):
+    for page in (documents_page(), settings_page(), judgements_page()):
         rows = [line for line in page.splitlines() if line.startswith("|")]
         assert rows
-        assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {3, 5}
+        assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {3, 5, 6}
+
+
+def test_every_number_says_where_it_comes_from_or_is_a_judgement():
+    assert not [f"{one.place} {one.name}" for one in numbers() if not one.said]
+    judged = [one for one in numbers() if re.search(r"\b[Jj]udgement\b", one.said)]
+    assert judgements_page().count("\n| `") == len(judged) > 100
 
 
 def test_the_architecture_names_every_room():

@@ -22,7 +22,7 @@ from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.step_interval import half_width, is_outside
 from asap.proposals.propose import propose
-from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.study.study import Study, study_of
 
 PLANTED: tuple[CauseName, ...] = ("network", "sequence", "slow device", "attention")

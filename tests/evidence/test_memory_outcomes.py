@@ -3,7 +3,7 @@
 import pytest
 
 from asap.answers.inquiry import Inquiry
-from asap.evidence.effect import with_outcomes
+from asap.evidence.effect import apply_outcomes
 from asap.evidence.fact import Claim, StatedFact
 from asap.evidence.memory_judgement import judge_memory, judge_study
 from asap.experiments import Experiment
@@ -39,7 +39,7 @@ def memory_of(study: Study, plan: Plan) -> MemoryPrediction:
 
 
 def told(study: Study, claim: Claim, value: float | None = None, plan: Plan | None = NOW) -> Study:
-    return with_outcomes(study, [StatedFact(claim=claim, plan=plan, value=value, words="as told")])
+    return apply_outcomes(study, [StatedFact(claim=claim, plan=plan, value=value, words="as told")])
 
 
 def odds(memory: MemoryPrediction | None) -> float:

@@ -9,12 +9,12 @@ import pytest
 
 from asap.core.errors import AsapError
 from asap.core.units import GIB
-from asap.evidence.effect import with_outcomes
+from asap.evidence.effect import apply_outcomes
 from asap.evidence.fact import Claim, StatedFact
 from asap.experiments.create import Statement, create_experiment
 from asap.proposals.propose import propose
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.proposals.selection.candidate import LIKELY, fit_odds
-from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.study.study import study_of
 
 THREADS = tomllib.loads((Path(__file__).parents[1] / "data" / "threads.toml").read_text(encoding="utf-8"))["thread"]
@@ -34,7 +34,7 @@ def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
     try:
         record = create_experiment("run", said, config=first, overrides=thread.get("overrides", ()))
         told = [StatedFact(claim=Claim(claim), plan=None, words="as told") for claim in thread.get("told", ())]
-        advice = propose(rank_candidates(study := with_outcomes(study_of(record), told), priors={}), lambda *_: ())
+        advice = propose(rank_candidates(study := apply_outcomes(study_of(record), told), priors={}), lambda *_: ())
     except AsapError as error:
         yield "text", f"{error.message} {error.hint}"
         yield "refused", True

@@ -49,12 +49,12 @@ def test_deepspeed_of_a_file_and_sequences_over_processes(read, tmp_path):
 def test_a_try_changes_one_file_or_the_command():
     of_file = Overrides(stack="accelerate", text="fsdp_config: {fsdp_offload_params: true}")
     assert settings_document(of_file) == {"fsdp_config": {"fsdp_offload_params": True}}
-    of_command = Overrides(stack="accelerate", text=f"{OF_PROGRAM}\n--gradient_accumulation_steps 2")
-    assert (words(of_command), settings_document(of_command)) == (
+    command_options = Overrides(stack="accelerate", text=f"{OF_PROGRAM}\n--gradient_accumulation_steps 2")
+    assert (words(command_options), settings_document(command_options)) == (
         "--gradient_accumulation_steps 2",
         {"gradient_accumulation_steps": 2},
     )
-    both = Overrides(stack="accelerate", text=f"{of_file.text}\n{of_command.text}")
+    both = Overrides(stack="accelerate", text=f"{of_file.text}\n{command_options.text}")
     assert asked_settings(both) == {"fsdp_config.fsdp_offload_params": "true", "gradient_accumulation_steps": "2"}
     with pytest.raises(PlanError, match="a try changes one file"):
         settings_document(both)

@@ -3,7 +3,7 @@
 import pytest
 
 from asap.experiments import Experiment
-from asap.experiments.remarks import USUAL, with_vocabulary
+from asap.experiments.remarks import USUAL, set_vocabulary
 from asap.hardware import resolve_hardware
 from asap.models import Workload, find_architecture
 from asap.models.catalogue import known_architectures
@@ -25,14 +25,14 @@ def test_a_model_of_published_shapes_has_the_vocabulary_of_one_like_it(name):
     published = find_architecture(name)
     if published.missing():
         pytest.skip("its own shapes are not all known")
-    found = with_vocabulary(without(published))
+    found = set_vocabulary(without(published))
     assert (found.model.missing(), found.model.vocab_assumed) == ((), False)
     assert f"{found.model.vocab:,}" in found.notes[-1]
 
 
 def test_shapes_that_nobody_published_have_a_usual_vocabulary_and_a_wider_interval():
     own = find_architecture("llama2-7b").model_copy(update={"layers": 31})
-    assumed = with_vocabulary(without(own)).model
+    assumed = set_vocabulary(without(own)).model
     assert assumed.vocab_assumed
     stated = assumed.model_copy(update={"vocab_assumed": False})
     (one,), (other,) = (predict([PLAN], model, WORKLOAD, HARDWARE) for model in (assumed, stated))
@@ -49,4 +49,4 @@ def test_what_is_assumed_and_what_it_may_be_are_those_of_the_catalogue():
 def test_nothing_is_assumed_of_a_model_that_lacks_more_or_nothing():
     whole = Experiment(id="x", model=find_architecture("llama2-7b"), workload=WORKLOAD)
     for experiment in (whole, without(whole.model.model_copy(update={"layers": None})), Experiment(id="x")):
-        assert with_vocabulary(experiment) is experiment
+        assert set_vocabulary(experiment) is experiment

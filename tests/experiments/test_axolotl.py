@@ -3,7 +3,7 @@
 import pytest
 
 from asap.core.errors import ConfigError, InsufficientEvidenceError, PlanError
-from asap.experiments.launcher_settings import with_launcher_settings
+from asap.experiments.launcher_settings import apply_launcher_settings
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.stacks.launchers import inexpressible, launch_lines
@@ -81,7 +81,7 @@ def test_replicas_become_fsdp_with_an_optimizer_that_it_takes(read):
 
 def test_settings_that_fill_a_configuration_of_deepspeed_are_read_again(read):
     run = read("run.yaml", f"{SMALL}deepspeed: deepspeed_configs/zero3_bf16.json", hardware="h100-8")
-    again = with_launcher_settings(run, {"micro_batch_size": "4"})
+    again = apply_launcher_settings(run, {"micro_batch_size": "4"})
     assert again.workload.global_batch == 4 * run.workload.global_batch
     with pytest.raises(InsufficientEvidenceError, match="cannot be read again"):
-        with_launcher_settings(run, {"zero_optimization.stage": "2"})
+        apply_launcher_settings(run, {"zero_optimization.stage": "2"})

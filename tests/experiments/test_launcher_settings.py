@@ -7,7 +7,7 @@ from asap.answers.registry import ask
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.experiments import Experiment, read_configuration
 from asap.experiments.create import Statement, create_experiment
-from asap.experiments.launcher_settings import key_of_launcher, with_launcher_settings
+from asap.experiments.launcher_settings import apply_launcher_settings, key_of_launcher
 from asap.study.study import study_of
 from tests.cases import cases, kept
 from tests.experiments.golden import readings
@@ -34,7 +34,7 @@ def outcomes(case, folder):
         if key is None:
             continue
         try:
-            again = with_launcher_settings(run, {key: value})
+            again = apply_launcher_settings(run, {key: value})
             file = read_configuration(path, (*case["overrides"], f"{key.removeprefix(SECTION)}={value}"), known)
             yield "read" if (again.plan, again.workload) == (file.plan, file.workload) else "other"
         except InsufficientEvidenceError:
@@ -65,4 +65,4 @@ def test_what_stands_for_a_section_that_is_not_said_follows_when_it_is(changed, 
     (tmp_path / "run.yaml").write_text(kept(__file__)["FOUNDRY"], encoding="utf-8")
     record = create_experiment("run", Statement(hardware="h100-8"), config=tmp_path / "run.yaml")
     assert str(record.plan) == "replica=8 microbatches=8 remat=none"
-    assert str(with_launcher_settings(record, changed).plan) == plan
+    assert str(apply_launcher_settings(record, changed).plan) == plan

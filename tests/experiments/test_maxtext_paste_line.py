@@ -12,7 +12,7 @@ from asap.plans import Mesh, Remat
 from asap.plans.remat import SavedTensors
 from asap.proposals.launch import launcher_line
 from asap.proposals.propose import propose
-from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.stacks.maxtext.rematerialisation import PLACES
 from asap.stacks.registry import OF_YAML, spec
 from asap.stacks.writing import paste_line, to_settings

@@ -6,7 +6,7 @@ import pytest
 
 from asap.core.errors import ConfigError, NotFoundError
 from asap.experiments.create import Statement, create_experiment
-from asap.hardware import Slice, load_chip, read_network, resolve_hardware, with_network, with_node
+from asap.hardware import Slice, load_chip, read_network, resize_node, resolve_hardware, set_network
 from asap.hardware.instances import fabrics, find_instance, known_instances
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
@@ -38,20 +38,20 @@ def test_smaller_nodes_and_slower_networks_never_leave_crossing_collectives_as_t
     whole = resolve_hardware("a800-8").slice
     before = communication(plan, whole)
     for each in (4, 2, 1):
-        nodes = with_node(whole, each)
+        nodes = resize_node(whole, each)
         assert nodes.devices == whole.devices
         assert nodes.domains == 8 // each
         now = communication(plan, nodes)
         assert now >= before
         if each == 1:
             assert now > before
-            assert communication(plan, with_network(nodes, nodes.chip.network.bandwidth / 8)) > now
+            assert communication(plan, set_network(nodes, nodes.chip.network.bandwidth / 8)) > now
         before = now
 
 
 def test_a_rack_stays_one_domain_whatever_a_launcher_starts_on_a_server():
     rack = resolve_hardware("gb200-72").slice
-    assert with_node(rack, 4).domain == rack.domain
+    assert resize_node(rack, 4).domain == rack.domain
 
 
 LAUNCH = "torchrun --nproc_per_node 2 --nnodes 4 pretrain_gpt.py"

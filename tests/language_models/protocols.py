@@ -111,10 +111,8 @@ def _gemini_whole(answer: Say | Ask) -> dict[str, Any]:
         parts = [{"functionCall": {"name": name, "args": arguments}} for name, arguments in answer.calls]
     return {
         "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
-        "usageMetadata": {
-            "promptTokenCount": READ, "candidatesTokenCount": WRITTEN, "totalTokenCount": READ + WRITTEN
-        },
-    }  # fmt: skip
+        "usageMetadata": {"promptTokenCount": READ, "candidatesTokenCount": WRITTEN, "totalTokenCount": READ + WRITTEN},
+    }
 
 
 def _openai_turns(request: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -37,7 +37,7 @@ WRONG = [
     (Code.CONTRADICTION, "remat full in layers 0..3\nremat minimal in layers 2..5", 3, 1),
     (Code.CONTRADICTION, "shard query, key by embed over data\nshard key, value by embed over model", 3, 1),
     (Code.CONTRADICTION, "mesh data=16", 2, 1),
-]  # fmt: skip
+]
 WITHOUT_MODEL = [
     (Code.GRID_PRODUCT, "algorithm cosma\ngrid (2, 2, 2)", 2, 7),
     (Code.NEEDS_SQUARE, "algorithm cannon\ngrid (2, 8)", 2, 7),

@@ -13,7 +13,7 @@ from asap.optimize.table import print_report
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.propose import propose
-from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.study.open_study import open_study
 from asap.study.study import Study
 from tests.studies import study

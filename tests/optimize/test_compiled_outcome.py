@@ -25,9 +25,7 @@ from tests.cases import cases
 
 PROGRAMS = Path(__file__).parents[1] / "data" / "hlo"
 SLICE = resolve_hardware("v5e-16").slice
-MODEL = Architecture(
-    name="small", layers=6, d_model=2048, d_ff=8192, heads=16, kv_heads=16, head_dim=128, vocab=32000
-)  # fmt: skip
+MODEL = Architecture(name="small", layers=6, d_model=2048, d_ff=8192, heads=16, kv_heads=16, head_dim=128, vocab=32000)
 WORKLOAD = Workload(global_batch=16, sequence_length=2048)
 
 

@@ -6,8 +6,8 @@ from asap.experiments import ExperimentStore
 from asap.history import Outcome, add, get_record
 from asap.knowledge import get_note
 from asap.plans import Plan
+from asap.proposals.principles import PRINCIPLES
 from asap.proposals.reasons.explain import cite
-from asap.proposals.reasons.principles import PRINCIPLES
 from asap.proposals.selection.precedents import precedent_gains
 from asap.study.open_study import open_study
 from tests.cases import cases

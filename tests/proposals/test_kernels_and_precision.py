@@ -8,7 +8,7 @@ from asap.experiments.create import Statement, create_experiment
 from asap.optimize.by_model import optimize_by_model
 from asap.prediction.predict_study import expect
 from asap.proposals.propose import propose
-from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.proposals.trials import trials_of
 from asap.reports.record import record_facts
 from asap.study.study import study_of

@@ -11,9 +11,9 @@ from asap.plans.validity import violations
 from asap.prediction.predict_study import candidate_plans, expect
 from asap.profiles import Kpis, Profile
 from asap.proposals.propose import no_proposals, propose
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.proposals.selection.candidate import expected_gain, fit_odds
 from asap.proposals.selection.choice import SAME_BET, SURER, choose
-from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.strategy import changes, strategy, title
 from asap.stacks.maxtext.stack import plan_of
 from asap.stacks.registry import spec

@@ -7,7 +7,7 @@ import pytest
 
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from asap.prediction.predict_study import expect
-from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.stacks.launchers import spec_of, stack_of
 from asap.stacks.writing import to_settings
 from asap.study.study import Study, study_of

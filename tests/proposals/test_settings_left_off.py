@@ -6,8 +6,8 @@ from asap.prediction.predict_study import expect
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.proposals.launch import launcher_line
 from asap.proposals.propose import propose
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.proposals.recommend import add_trial, recommend
-from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.trials import trials_of
 from asap.study.study import study_of
 from tests.cases import cases, kept

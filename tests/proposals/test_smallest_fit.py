@@ -6,10 +6,10 @@ from asap.core.units import Provenance, Quantity
 from asap.evidence.judgement import Judgement
 from asap.proposals.proposal import Recommendation
 from asap.proposals.propose import propose
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.proposals.recommend import after_judgement
 from asap.proposals.selection.candidate import LIKELY, fit_odds
 from asap.proposals.selection.choice import changes_of
-from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.smallest_fit import SmallestFit, smallest_fit
 from asap.study.study import Study
 from tests.studies import study

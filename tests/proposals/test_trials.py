@@ -7,7 +7,7 @@ from asap.experiments.create import Statement, create_experiment
 from asap.optimize.by_model import optimize_by_model
 from asap.optimize.table import print_report
 from asap.proposals.propose import propose
-from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.proposals.trials import trials_of
 from asap.stacks.launchers import setting_lines
 from asap.study.study import study_of

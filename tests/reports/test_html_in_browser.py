@@ -9,7 +9,7 @@ from asap.plans import Plan
 from asap.plans.validity import Constraints
 from asap.profiles import Kpis, Operation, Profile, Roofline
 from asap.proposals.propose import propose
-from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.reports.analysis import assemble
 from asap.reports.html import render_page
 from asap.study.study import Study

@@ -20,8 +20,8 @@ from asap.plans.validity import Constraints
 from asap.profiles import Kpis, Operation, Profile
 from asap.proposals import Citation
 from asap.proposals.propose import no_proposals, propose
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.proposals.reasons.explain import cite
-from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.trials import OfferedTrial
 from asap.reports.analysis import Analysis, assemble
 from asap.reports.answers.forms import to_text

@@ -14,7 +14,7 @@ from asap.answers.inquiries import Inquiries
 from asap.answers.registry import QUERIES, complaint, query
 from asap.core.errors import AsapError, NotFoundError, UsageError
 from asap.core.secrets import environment_secrets
-from asap.core.secrets import without as without_secrets
+from asap.core.secrets import without as strip_secrets
 from asap.core.text import plain
 from asap.experiments import Experiment
 from asap.experiments.create import Statement
@@ -63,7 +63,7 @@ def harmless(value: Any) -> Any:
 
 def _harmless(value: Any, secrets: tuple[str, ...]) -> Any:
     if isinstance(value, str):
-        return plain(without_secrets(value, secrets))
+        return plain(strip_secrets(value, secrets))
     if isinstance(value, Mapping):
         return {plain(key, LONGEST_NAME): _harmless(item, secrets) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -139,7 +139,7 @@ def _compile(
     studies: Inquiries, study: Study, options: CompileOptions, progress: Callable[[str], None]
 ) -> dict[str, str]:
     """Take the compiler's evidence into the candidates, and return its verdicts by plan; none without candidates."""
-    from asap.proposals.compiled.rank_compiled import rank_compiled, verdicts
+    from asap.proposals.rank_compiled import rank_compiled, verdicts
 
     try:
         ranked = studies.candidates(study.experiment.id)

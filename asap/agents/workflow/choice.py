@@ -19,11 +19,11 @@ from asap.proposals.ideas import MOST, Idea, Standing, bounded, engine_ideas
 from asap.proposals.launch import why_not_launched
 from asap.proposals.options import options
 from asap.proposals.propose import propose
+from asap.proposals.ranked_candidates import RankedCandidates, evaluate
 from asap.proposals.reasons.explain import cite
 from asap.proposals.recommend import add_options
 from asap.proposals.selection.candidate import Candidate, fits
 from asap.proposals.selection.choice import COUNT
-from asap.proposals.selection.ranked_candidates import RankedCandidates, evaluate
 from asap.proposals.situation import TOO_TIGHT
 from asap.study.study import Study, read_plan
 

@@ -17,7 +17,7 @@ from asap.diagnosis import Bottleneck
 from asap.proposals import Proposal, ProposalSet
 from asap.proposals.proposal_set import AgentWords
 from asap.proposals.propose import no_proposals
-from asap.proposals.selection.ranked_candidates import RankedCandidates
+from asap.proposals.ranked_candidates import RankedCandidates
 
 OF_RUN = ("run", "health", "bottleneck", "operations")
 OF_PLANS = ("candidates", "precedents", "settings")

@@ -174,7 +174,7 @@ def backtest(
     timed = [run for run in runs if run.step_time is not None]
     fits = [fitted.fit_for(run.source) for run in timed]
     ours = baseline is None
-    table = PredictedTable.of(timed, fits) if ours else PredictedTable.of_baseline(timed, baseline, fitted)
+    table = PredictedTable.of(timed, fits) if ours else PredictedTable.from_baseline(timed, baseline, fitted)
     return BacktestReport(
         rows=len(rows),
         predicted=len(runs),

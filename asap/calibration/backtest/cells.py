@@ -16,7 +16,7 @@ from asap.prediction.uncertainty.step_interval import DENSE, MIXTURE, cell_of
 OWN = (1, 3)
 """Own runs that are given of a source, at most half of it."""
 FEW = 3
-"""Sources below which a cell says little."""
+"""Sources below which a cell says little. Judgement: which cells are marked."""
 _HEAD = (
     "| runs | sources | runs | median error | half-width | covers | with one own run | half-width | with three"
     " | half-width |\n|---|---|---|---|---|---|---|---|---|---|"
@@ -63,11 +63,11 @@ def cell_table(found: Sequence[Cell]) -> str:
 def _cell(name: str, table: PredictedTable) -> Cell:
     errors = table.by(lambda run: run.source).values()
     none = _score([(each.median_ape, each.half_width or 0.0, each.coverage_90 or 0.0) for each in errors])
-    one, three = (_with_own(table, known) for known in OWN)
+    one, three = (_add_own(table, known) for known in OWN)
     return Cell(name, len(table.runs), none, one, three)
 
 
-def _with_own(table: PredictedTable, known: int) -> CellScore | None:
+def _add_own(table: PredictedTable, known: int) -> CellScore | None:
     score = table.own_runs(known)
     if score is None:
         return None

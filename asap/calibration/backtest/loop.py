@@ -24,8 +24,8 @@ from asap.proposals.selection.choice import MEASURABLE
 
 Vector = NDArray[np.float64]
 
-CLOSE = 0.02
-SHARDINGS = 4  # that a group needs
+CLOSE = 0.02  # of the best measured: two short runs differ by 1 % each
+SHARDINGS = 4  # that a group needs to be a search; judgement: which groups are scored
 
 
 class Loop(BaseModel):

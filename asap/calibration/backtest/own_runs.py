@@ -67,9 +67,7 @@ def score_own_runs(
     return OwnRunsScore(known=known, mean=mean, by_source=found)
 
 
-def _score(
-    runs: Sequence[PublishedRun], fit: Fit, residuals: Vector, widths: Vector, known: int
-) -> Narrowed | None:  # fmt: skip
+def _score(runs: Sequence[PublishedRun], fit: Fit, residuals: Vector, widths: Vector, known: int) -> Narrowed | None:
     rows, shift, scale = from_half(residuals / widths, list(map(likeness_of, runs)), fit.sharing, known)
     if not len(rows):
         return None

@@ -74,7 +74,7 @@ class PredictedTable:
         return cls(runs, fits, measured, found.step_time, found.likeliest, half_widths(found, fits), found.parts)
 
     @classmethod
-    def of_baseline(cls, runs: Sequence[PublishedRun], baseline: Baseline, known: Calibration) -> "PredictedTable":
+    def from_baseline(cls, runs: Sequence[PublishedRun], baseline: Baseline, known: Calibration) -> "PredictedTable":
         """A baseline's; it has no interval."""
         measured = np.array([run.step_time for run in runs], dtype=float)
         fits = [known.fit_for(run.source) for run in runs]

@@ -13,8 +13,8 @@ from asap.prediction.uncertainty.calibration import Fit
 
 Vector = NDArray[np.float64]
 
-CLOSE = 0.02
-TOP = 3
+CLOSE = 0.02  # of the fastest of a group: two short runs differ by 1 % each
+TOP = 3  # proposals that are shown
 
 
 class Errors(BaseModel):
@@ -137,6 +137,7 @@ def _round(value: float | np.floating) -> float:
 
 
 CLASSES = ((0.0, 0.3), (0.3, 0.7), (0.7, 0.9), (0.9, 0.99), (0.99, 1.0))
+"""Of odds, narrow where plans are proposed. Judgement: rows of a table."""
 
 
 class Reliability(BaseModel):

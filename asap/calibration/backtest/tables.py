@@ -95,7 +95,7 @@ _VIEWS: dict[str, Labels] = {
     "Year": lambda run: (str(run.year) if run.year else "not said",),
     "Parallel axis": lambda run: [_AXES.get(axis, axis) for axis in AXES if run.plan.degree(axis) > 1] or ["none"],
     "Model": lambda run: ("mixture of experts" if run.architecture.is_moe else "dense",),
-}  # fmt: skip
+}
 
 
 def residual_tables(table: PredictedTable) -> str:

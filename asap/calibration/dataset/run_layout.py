@@ -97,7 +97,7 @@ def microbatches_of(row: Row, batch: int, shards: int) -> int | None:
     return stated or count(row, "grad_accum")
 
 
-TERA = 1e12
+TERA = 1e12  # of TFLOP/s
 
 
 def step_time_of_flops(

@@ -11,7 +11,8 @@ from asap.prediction.step_model.groups import framework_class
 
 FLASH_YEAR = 2023  # arXiv:2205.14135 of May 2022 became the default of training stacks the year after
 _LOSS_COMPILED = 2025
-_CHUNKED_SINCE, _TITAN_CHUNKS = "2026-05", 8
+"""Year from which FSDP's stacks compile the loss. Judgement: HBM of published runs that do not say."""
+_CHUNKED_SINCE, _TITAN_CHUNKS = "2026-05", 8  # of torchtitan, commit 786e26f8e
 _REMAT = (
     (None, r"^\s*$"),
     (Remat.NONE, r"^none\b|everything_saveable|^false$"),
@@ -161,7 +162,7 @@ def family_of(model: str) -> str:
     return next((family for family in _FAMILIES if family in low), "other")
 
 
-GBIT = 1e9 / 8
+GBIT = 1e9 / 8  # bytes/s
 OMNIPATH = 100 * GBIT  # Intel Omni-Path 100
 _SITES = {
     # name in the text → bytes/s of a node

@@ -32,8 +32,9 @@ from asap.calibration.dataset.run_text import (
     zero_stage_of,
 )
 from asap.core.errors import AsapError
+from asap.core.units import GIB
 from asap.hardware.catalogue import find_chip
-from asap.hardware.instances import with_node
+from asap.hardware.instances import resize_node
 from asap.hardware.names import resolve_hardware
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload, architecture_from_row
@@ -44,7 +45,6 @@ from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.physics import step_bounds
 from asap.prediction.step_model.step_parts import stack
 
-GIB = 2.0**30
 IMPOSSIBLE = "no step can take so short or so long"
 TRUSTED = ("A", "A-", "B")
 SEVERAL_PRECISIONS = ("nemo",)  # frameworks whose published runs are as often in fp8 as in bf16
@@ -160,7 +160,7 @@ def _hardware(row: Row) -> Slice:
     hardware = resolve_hardware(
         found.chip.name, _topology(row, chips // slices), slices, chips * found.chip.devices
     ).slice
-    return _with_network(hardware, row)
+    return _set_network(hardware, row)
 
 
 def _topology(row: Row, chips: int) -> tuple[int, ...] | None:
@@ -171,14 +171,14 @@ def _topology(row: Row, chips: int) -> tuple[int, ...] | None:
     return None
 
 
-def _with_network(hardware: Slice, row: Row) -> Slice:
+def _set_network(hardware: Slice, row: Row) -> Slice:
     """The slice with the network and the node that the row describes."""
     chip = hardware.chip
     if chip.scaleup is None:
         return hardware
     node = node_of(row)
     if node:
-        chip = with_node(hardware, node).chip
+        chip = resize_node(hardware, node).chip
     rate = network_of(row)
     if rate:
         update = {"bandwidth": rate / min(node or 8, 8)}

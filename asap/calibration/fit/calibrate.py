@@ -134,7 +134,7 @@ def _fit_residuals(
     mixture = np.array([float(timed[index].architecture.is_moe) for index in pairs.known])
     kernels = fit_residual_kernels(residual_groups(timed, missed, predicted.parts))
 
-    def with_uncertainty(fit: Fit, name: str | None) -> Fit:
+    def add_uncertainty(fit: Fit, name: str | None) -> Fit:
         rows, between = sources != name, pair_sources != name
         names, changes = pair_sources[between].tolist(), change[between]
         limit = common_size(missed[rows], sources[rows].tolist())
@@ -158,8 +158,8 @@ def _fit_residuals(
         date=date,
         rows=dict(sorted(Counter(sources.tolist()).items())),
         error=error_of(errors, sources.tolist()),
-        full=with_uncertainty(full, None),
-        without={name: with_uncertainty(fit, name) for name, fit in without.items()},
+        full=add_uncertainty(full, None),
+        without={name: add_uncertainty(fit, name) for name, fit in without.items()},
         utilisation=_utilisation(timed),
     )
 

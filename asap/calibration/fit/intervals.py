@@ -18,8 +18,8 @@ from asap.prediction.uncertainty.step_interval import StepInterval
 
 Vector = NDArray[np.float64]
 
-COVERAGE = 0.9
-WEIGHT_OF_A_SOURCE = 3.0  # independent residuals that a source counts as, against the priors
+COVERAGE = 0.9  # of what is called a 90 % interval
+WEIGHT_OF_A_SOURCE = 3.0  # independent residuals that a source counts as, against the priors; judgement: widths
 SPREADS = {
     # e-folds that a doubt adds, half-normal priors
     "any": 0.1, "distance": 0.1, "chip": 0.3, "vendor": 0.3, "framework": 0.3, "together": 0.3, "code": 0.2,
@@ -33,8 +33,8 @@ SOURCES_OF_A_CELL = 2.0
 interval score over sources when they were first seen (1.45, 92 % covered; 1.52 without cells)."""
 
 PLAN_SPREAD, LEAST_PLAN_SPREAD = 0.3, 0.01
-"""E-folds that a whole step that changes adds: half-normal prior, and least."""
-NO_WIDTHS = PlanWidths(dense=Widths(least=0.0, whole=0.0), mixture=Widths(least=0.0, whole=0.0))
+"""E-folds that a whole step that changes adds: half-normal prior, and least. Judgement: widths of few sources."""
+NO_WIDTHS = PlanWidths(dense=Widths(least=0.0, whole=0.0), mixture=Widths(least=0.0, whole=0.0))  # where the fit starts
 
 
 def source_weights(sources: Sequence[str]) -> Vector:
@@ -144,7 +144,7 @@ def macro_median(errors: Vector, sources: Sequence[str]) -> float:
 
 
 MOST_KNOWN = (1, 3, 10, 1000)
-"""Runs that are given of a source, at most half of it: a team may have few or many."""
+"""Runs that are given of a source, at most half of it. Judgement: what own runs bring."""
 
 
 def fit_sharing(residuals: Vector, likeness: Sequence[Likeness], sources: Sequence[str]) -> Sharing:

@@ -15,7 +15,7 @@ from asap.prediction.uncertainty.calibration import Calibration, Constant, Fit
 
 Vector = NDArray[np.float64]
 TOLERANCE = 0.1
-"""Residual of ln(modelled / measured) from which a collective counts less than its square."""
+"""Residual of ln(modelled / measured) from which a collective counts less than its square. Judgement: link rates."""
 
 
 @dataclass(frozen=True)

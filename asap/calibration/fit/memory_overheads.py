@@ -20,14 +20,14 @@ from asap.prediction.uncertainty.calibration import AllocatorOverhead
 
 Vector = NDArray[np.float64]
 
-LOW, HIGH = 0.05, 0.95
-SOURCE_POWER = 0.3  # n runs of a source weigh as n ** 0.3 independent ones
-POINTS = 7  # of the grid, along each axis
+LOW, HIGH = 0.05, 0.95  # quantiles of a 90 % interval
+SOURCE_POWER = 0.3  # n runs of a source weigh as n ** 0.3 independent ones; judgement: odds to fit
+POINTS = 7  # of the grid, along each axis; judgement: only the time of the fit
 REACH = 3  # half-width of the grid, in standard deviations of the prior
 
 # Logarithms: where scale, reuse and the scale of the logistic distribution start, and how far they may go.
 START = np.array([0.0, 0.3, np.log(0.08)])
-SPREAD = np.array([0.1, 0.3, 0.5])
+SPREAD = np.array([0.1, 0.3, 0.5])  # half-normal; judgement: odds to fit of allocators with few runs
 
 
 def fit_allocator_overheads(runs: Sequence[PublishedRun]) -> dict[str, AllocatorOverhead]:
@@ -94,9 +94,9 @@ def _logit(share: float) -> float:
 NAMES = tuple(TpuBuffers.model_fields)
 BUFFERS_START = np.array([getattr(TpuBuffers(), name) for name in NAMES])
 BUFFERS_SPREAD = 1.0
-"""How far a number may move from where it starts, in e-folds, at the price of one program."""
+"""E-folds that a number may move at the price of one program. Judgement: buffers that few programs show."""
 TOLERANCE = 0.05
-"""Residual of ln(modelled / compiled) from which a program counts less than its square."""
+"""Residual of ln(modelled / compiled) from which a program counts less than its square. Judgement: buffers."""
 
 
 def fit_tpu_buffers(programs: Sequence[CompiledProgram]) -> FittedBuffers:

@@ -21,10 +21,10 @@ from asap.prediction.uncertainty.calibration import DIMENSIONS, Constant
 
 Vector = NDArray[np.float64]
 
-NOISE = 0.08  # scale of a residual, in e-folds, at which Huber's weights begin to matter
-SOURCE_SPREAD = 0.07  # prior of a source's own offset
-SOURCE_POWER = 0.4  # n rows of a source weigh as n ** 0.4 independent ones
-HUBER = 1.5
+NOISE = 0.08  # residual, in e-folds, at which Huber's weights begin to matter; judgement: constants
+SOURCE_SPREAD = 0.07  # prior of a source's own offset, in e-folds; judgement: constants
+SOURCE_POWER = 0.4  # n rows of a source weigh as n ** 0.4 independent ones; judgement: constants
+HUBER = 1.5  # deviations up to which a residual counts by its square; judgement: constants
 DIFFERENCE = 1e-6  # of a logarithm, for derivatives
 REFERENCES = {"precision": frozenset({"bf16"}), "vendor": frozenset({"google", "nvidia"})}
 """Groups that have no effect of their own: most runs are theirs, and the value for all is."""

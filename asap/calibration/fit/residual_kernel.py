@@ -28,12 +28,12 @@ from asap.prediction.uncertainty.residual_kernel import (
 )
 
 Vector = NDArray[np.float64]
-BY_CHANGE = ByChange(deviation=0.15, reach=0.4, own=0.05, common=0.1)
+BY_CHANGE = ByChange(deviation=0.15, reach=0.4, own=0.05, common=0.1)  # where the search begins
 START = ResidualKernel(deviation=0.15, reach=2.0, own=0.03, by_change=BY_CHANGE)
 """Where the search begins, by setting and by change."""
 MOST_GROUPS = 30
-"""Of one source, from the first on: more of them say the same."""
-_ODDS = [percent / 100 for percent in range(2, 99)]
+"""Of one source, from the first on: more of them say the same. Judgement: the kernel, and the time of the fit."""
+_ODDS = [percent / 100 for percent in range(2, 99)]  # every percent, of which the best is taken
 _View = TypeVar("_View", bound=View)
 
 
@@ -88,7 +88,7 @@ def fit_residual_kernels(groups: Sequence[ResidualGroup]) -> dict[str | None, Re
     found: dict[str | None, ResidualKernel] = {None: (everything := fit_residual_kernel(groups))}
     for name in sorted({group.source for group in groups}):
         found[name] = fit_residual_kernel([group for group in groups if group.source != name], everything)
-    return {name: _with_odds(kernel, groups, found, name) for name, kernel in found.items()}
+    return {name: _add_odds(kernel, groups, found, name) for name, kernel in found.items()}
 
 
 def fit_residual_kernel(groups: Sequence[ResidualGroup], near: ResidualKernel = START) -> ResidualKernel:
@@ -111,15 +111,15 @@ def _likeliest(groups: Sequence[ResidualGroup], start: _View, near: View) -> _Vi
     begin, first = (np.log([max(getattr(view, name), 1e-3) for name in _names(start)]) for view in (start, near))
 
     def loss(theta: Vector) -> float:
-        kernel = _with_values(start, np.exp(np.clip(theta, -7.0, 7.0)))
+        kernel = _set_values(start, np.exp(np.clip(theta, -7.0, 7.0)))
         fitted = _mean_over_sources(groups, lambda group: likelihood_of(group, kernel))
         return 1e-3 * float(((theta - begin) ** 2).sum()) - fitted
 
     found = np.clip(minimize(loss, first, method="L-BFGS-B").x, -7.0, 7.0)
-    return _with_values(start, np.round(np.exp(found), 4))
+    return _set_values(start, np.round(np.exp(found), 4))
 
 
-def _with_odds(
+def _add_odds(
     kernel: ResidualKernel,
     groups: Sequence[ResidualGroup],
     without: Mapping[str | None, ResidualKernel],
@@ -157,11 +157,11 @@ def _names(kernel: View) -> list[str]:
     return ["deviation", "reach", "own", *(["common"] if isinstance(kernel, ByChange) else [])]
 
 
-def _with_values(kernel: _View, values: Vector) -> _View:
+def _set_values(kernel: _View, values: Vector) -> _View:
     return kernel.model_copy(update=dict(zip(_names(kernel), values.tolist(), strict=True)))
 
 
-COMMON = 0.9
+COMMON = 0.9  # nine in ten residuals are smaller
 NEAREST, FARTHEST = 0.01, 100.0
 """Bounds of the reach."""
 

@@ -21,7 +21,7 @@ from asap.ci.source.policy import Policy
 from asap.ci.source.resolve import LinkedExperiments, ResolvedConfiguration, resolve
 from asap.ci.source.revision import Revision, printable_path
 from asap.ci.source.selection import MOST_LINES, ChangedConfiguration, changed_lines
-from asap.core.secrets import redacted, without_secrets
+from asap.core.secrets import redacted, strip_secrets
 from asap.core.text import plain, plain_lines
 from asap.core.units import format_seconds
 from asap.evidence.anchor import start_from
@@ -129,7 +129,7 @@ def _options(text: str) -> list[tuple[str, str]]:
 
 
 def _value(value: object, key: str = "") -> str:
-    return "not set" if value is None else plain(redacted(str(without_secrets({key: value})[key])), 80)
+    return "not set" if value is None else plain(redacted(str(strip_secrets({key: value})[key])), 80)
 
 
 _MOST_NOTES = 12

@@ -39,7 +39,7 @@ def edited_yaml(text: str, changes: str) -> str:
     expected, wanted = (parse_yaml(each, "configuration")[0] for each in (text, changes))
     try:
         for *sections, name, value in _leaves(wanted):
-            text = _with_key(text, sections, name, yaml.safe_dump(value, default_flow_style=True).split("\n...")[0])
+            text = _set_key(text, sections, name, yaml.safe_dump(value, default_flow_style=True).split("\n...")[0])
             inner = expected
             for section in sections:
                 inner = inner.setdefault(section, {})
@@ -60,7 +60,7 @@ def _leaves(values: Any, *outer: str) -> Iterator[tuple[Any, ...]]:
             yield *outer, key, value
 
 
-def _with_key(text: str, sections: list[str], name: str, value: str) -> str:
+def _set_key(text: str, sections: list[str], name: str, value: str) -> str:
     node: Any = yaml.compose(text, yaml.SafeLoader)
     path = [*sections, name]
     while path and (found := next((each for key, each in node.value if key.value == path[0]), None)) is not None:

@@ -19,7 +19,7 @@ from asap.plans import Plan
 from asap.proposals.proposal import Proposal
 from asap.proposals.proposal_set import ProposalSet
 from asap.proposals.propose import no_proposals, propose
-from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.study.study import Study
 
 _CONTEXT = 1

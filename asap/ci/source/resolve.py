@@ -137,7 +137,7 @@ def _resolve(revision: Revision, path: str, policy: Policy, experiments: LinkedE
         study = study_of(experiment)
     except AsapError as error:
         problem = _problem(revision.relativize_paths(error), path, _line(text, path))
-        open_mesh = _without_mesh(revision, sources)
+        open_mesh = _drop_mesh(revision, sources)
         return ResolvedConfiguration(path, text, problem=problem, without_mesh=open_mesh, sources=sources)
     linked = None if experiment.measured else linked
     return ResolvedConfiguration(
@@ -174,7 +174,7 @@ def _sources(revision: Revision, path: str, text: str | None, policy: Policy) ->
     return Sources(target, included, Experiment(id=_id(path), hardware=hardware))
 
 
-def _without_mesh(revision: Revision, sources: Sources | None) -> Study | None:
+def _drop_mesh(revision: Revision, sources: Sources | None) -> Study | None:
     if sources is None:
         return None
     return _open_mesh(sources, [revision.text(path) or "" for path in reversed(sources.included)])

@@ -245,7 +245,7 @@ def agent_proposer(model: str | None, evaluations: int | None, study: "Study | N
 
     return lambda session, engine: AgentProposer(
         engine, read_settings(model=model), session.worklog, evaluations, study
-    )  # fmt: skip
+    )
 
 
 def checked_model(model: str | None) -> str | None:

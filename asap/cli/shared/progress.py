@@ -148,7 +148,7 @@ class LiveTable:
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:  # fmt: skip
+    ) -> None:
         if self._live is not None:
             self._live.stop()
 

@@ -30,7 +30,7 @@ def stencil(choices: Choices, problem: Problem) -> Distributed:
         column = lax.axis_index("columns") * width - halo + jnp.arange(width + 2 * halo)
         inside = ((row >= 0) & (row < side))[:, None] & ((column >= 0) & (column < side))[None, :]
         for _ in range(steps // halo):
-            cells = _with_halo(choices, _with_halo(choices, tile, 0), 1)
+            cells = _add_halo(choices, _add_halo(choices, tile, 0), 1)
             for _ in range(halo):
                 cells = jnp.where(inside, _step(cells), 0.0)
             tile = cells[halo:-halo, halo:-halo]
@@ -49,7 +49,7 @@ def stencil(choices: Choices, problem: Problem) -> Distributed:
     return Distributed(body, ((side, side),), (spec,), spec, cells, plain, types=("float32",))
 
 
-def _with_halo(choices: Choices, tile: "Array", dimension: int) -> "Array":
+def _add_halo(choices: Choices, tile: "Array", dimension: int) -> "Array":
     """The tile between the rims of its neighbours along a dimension."""
     import jax.numpy as jnp
     from jax import lax

@@ -180,7 +180,7 @@ class Decoder:
 
     def _attention(self, layer: Layer, index: int, weights: Weights, x: Residual) -> Residual:
         def project(name: str) -> Heads:
-            weight = self._with_whole_heads(weights[name].astype(self.dtype))
+            weight = self._whole_heads(weights[name].astype(self.dtype))
             return checkpoint_name(jnp.einsum("bsd,dhk->bhsk", x, weight), name)
 
         query, key, value = project("query"), project("key"), project("value")
@@ -191,9 +191,7 @@ class Decoder:
         context = attend(self.layout, _apply_rope(query), _apply_rope(key), value, layer.window)
         return checkpoint_name(jnp.einsum("bhsk,hkd->bsd", context, weights["out"].astype(self.dtype)), "out")
 
-    def _with_whole_heads(
-        self, weight: Float[Array, "d_model heads head_dim"]
-    ) -> Float[Array, "d_model heads head_dim"]:
+    def _whole_heads(self, weight: Float[Array, "d_model heads head_dim"]) -> Float[Array, "d_model heads head_dim"]:
         """The weight, gathered where the tensor axis does not divide its heads.
 
         Left to itself, XLA brings the whole batch together in the backward pass if the FSDP axis is as long as the

@@ -33,20 +33,20 @@ def parameter_tree(
 ) -> dict[str, Any]:
     """Every parameter as a tree of :class:`Parameter`; those of a segment are stacked over its repeats."""
     tree = _tree(model, segments)
-    return tree if lines is None else _with_lines(tree, segments, lines)
+    return tree if lines is None else _add_lines(tree, segments, lines)
 
 
-def _with_lines(tree: dict[str, Any], segments: Sequence[Segment], lines: ProgramLines) -> dict[str, Any]:
+def _add_lines(tree: dict[str, Any], segments: Sequence[Segment], lines: ProgramLines) -> dict[str, Any]:
     """The tree with what a mapping program says; segments do not cross its ranges of layers."""
 
-    def with_lines(name: str, found: Parameter, layer: int | None = None) -> Parameter:
+    def add_lines(name: str, found: Parameter, layer: int | None = None) -> Parameter:
         stored = Stored(*(lines.setting(keyword, name, layer) for keyword in ("place", "layout", "dtype")))
         return replace(found, said=lines.said("shard", name, layer), stored=stored)
 
-    outside = {name: with_lines(name, found) for name, found in tree.items() if isinstance(found, Parameter)}
+    outside = {name: add_lines(name, found) for name, found in tree.items() if isinstance(found, Parameter)}
     inside = [
         [
-            {name: with_lines(name, found, first + offset) for name, found in layer.items()}
+            {name: add_lines(name, found, first + offset) for name, found in layer.items()}
             for offset, layer in enumerate(block)
         ]
         for first, block in zip(first_layers(segments), tree["segments"], strict=True)

@@ -48,7 +48,7 @@ def split_overrides(overrides: Iterable[str]) -> tuple[dict[str, str], dict[str,
 _CONFIG = "config"  # the argument of a program that names a YAML of further ones (TRL's ``TrlParser``)
 
 
-def with_file(arguments: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
+def add_file(arguments: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
     """Arguments over those of the YAML that they name.
 
     Raises:
@@ -95,7 +95,7 @@ def said(text: str) -> dict[str, Any]:
     return found
 
 
-def of_command(known: Mapping[str, Any]) -> dict[str, Any]:
+def command_options(known: Mapping[str, Any]) -> dict[str, Any]:
     """Options of Accelerate's own command as settings by dotted key, which win over its file."""
     found: dict[str, Any] = {
         key: known[key] for key in (accelerate.PROCESSES, accelerate.MACHINES, "mixed_precision") if key in known
@@ -112,16 +112,17 @@ _FILES = ("deepspeed", accelerate.OPTION)
 def settled(stated: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments without those that only a run can tell, or that say no model; of a model's folder, or a configuration,
     below a variable the name is enough."""
-    found = {
-        key: name_at_end(value) if key in _MODEL and isinstance(value, str) else value
-        for key, value in stated.items()
-        if key in _MODEL or not has_substitution(str(value)) or (key in _FILES and str(value).endswith(".json"))
-    }
-    found = {key: value for key, value in found.items() if not (key in _MODEL and value is True)}
-    return {key: value for key, value in found.items() if value is not None or stated[key] is None}
+    found: dict[str, Any] = {}
+    for key, value in stated.items():
+        if key in _MODEL:
+            named = name_at_end(value) if isinstance(value, str) else value
+            found |= {key: named} if named is not True and (named is not None or value is None) else {}
+        elif not has_substitution(str(value)) or (key in _FILES and str(value).endswith(".json")):
+            found[key] = value
+    return found
 
 
-def with_model(arguments: StackSettings, path: Path, experiment: Experiment) -> Experiment:
+def add_model(arguments: StackSettings, path: Path, experiment: Experiment) -> Experiment:
     """``experiment`` with the model that the arguments name, where none is said."""
     name = next((arguments.text(key) for key in _MODEL if key in arguments), None)
     if name is None or experiment.model is not None:

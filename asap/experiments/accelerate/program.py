@@ -13,24 +13,24 @@ from asap.experiments.accelerate.arguments import (
     ARGUMENTS,
     KINDS,
     OWN,
+    add_file,
+    add_model,
+    command_options,
     mapping_of,
     notes_on,
-    of_command,
     settled,
     split_overrides,
-    with_file,
-    with_model,
 )
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, blamed_on, find_named, named_document, open_variable
-from asap.experiments.processes import with_devices, with_nodes
+from asap.experiments.processes import set_devices, set_nodes
 from asap.experiments.remarks import note_on_attention
 from asap.experiments.shell import has_substitution
 from asap.experiments.tables.deepspeed import named_configuration
 from asap.experiments.tables.reader import read_table, sources_of
 from asap.experiments.training_program import check_arguments
 from asap.stacks.accelerate import stack as accelerate
-from asap.stacks.accelerate.stack import FSDP, KIND, OPTION, SIZES, is_fsdp, of_option
+from asap.stacks.accelerate.stack import FSDP, KIND, OPTION, SIZES, fsdp_option, is_fsdp
 from asap.stacks.deepspeed import stack as inline
 from asap.stacks.deepspeed.stack import ACCUMULATION, MICRO_BATCH, SEQUENCE, TENSOR
 from asap.stacks.registry import spec
@@ -100,12 +100,12 @@ def read_program(program: Program, overrides: Iterable[str], experiment: Experim
     """``experiment`` with a program under what shards it; raises like :func:`read_accelerate`."""
     path, files = program.path, program.files
     own, more, rest = split_overrides(overrides)
-    written = with_file({**program.arguments, **more}, path, files)
+    written = add_file({**program.arguments, **more}, path, files)
     stated = settled(written)
     unsaid = {key: str(value) for key, value in written.items() if value is not None and key not in stated}
     configuration, notes = {**program.launched}, list[str]()
     if KIND not in configuration:
-        configuration |= _configuration_of(stated, path, files) | (of_command(stated) if program.launches else {})
+        configuration |= _configuration_of(stated, path, files) | (command_options(stated) if program.launches else {})
         replicated = (configuration | own).get(KIND) == "MULTI_GPU"
         if program.launches and replicated and not stated.keys() & {LAUNCH_FILE, OPTION, *KINDS}:
             notes.append(_REPLICAS)
@@ -120,7 +120,7 @@ def read_program(program: Program, overrides: Iterable[str], experiment: Experim
     kind = str(settings.get(KIND, "NO")).upper()
     by_deepspeed = kind == "DEEPSPEED"
     check_arguments({key: value for key, value in stated.items() if key != SEQUENCE or not by_deepspeed}, path)
-    experiment = _with_devices(settings, experiment)
+    experiment = _set_devices(settings, experiment)
     if kind in _REPLICATED:
         if key := next((key for key in _SHARDS if key in unsaid), None):
             reason = f"the program's {key} is set by a variable whose value is not said"
@@ -130,7 +130,7 @@ def read_program(program: Program, overrides: Iterable[str], experiment: Experim
             by_deepspeed, settings = True, settings.overridden({KIND: "DEEPSPEED", inline.IN_FILE: named})
     elif kind not in ("FSDP", "DEEPSPEED"):
         raise settings.wrong(KIND, f"FSDP, DEEPSPEED or {_REPLICATED[0]}: others are not read")
-    run = _Run(program, said, settings, unsaid, with_model(said, path, experiment))
+    run = _Run(program, said, settings, unsaid, add_model(said, path, experiment))
     read = run.under_deepspeed(rest) if by_deepspeed else run.under_accelerate()
     undecided = sorted(unsaid.keys() & ARGUMENTS)
     variables = dict.fromkeys(plain(name, 40) for key in undecided if (name := open_variable(unsaid[key])))
@@ -230,21 +230,21 @@ class _Run:
 _EMPTY = ("", "none", "null")
 
 
-def _with_devices(settings: StackSettings, experiment: Experiment) -> Experiment:
+def _set_devices(settings: StackSettings, experiment: Experiment) -> Experiment:
     """The processes that are started, where no hardware is said."""
     said = {key: str(settings.get(key, "")).strip() for key in (accelerate.PROCESSES, accelerate.MACHINES)}
     open_ = {key for key, text in said.items() if has_substitution(text) or "{{" in text or text.casefold() in _EMPTY}
     processes, machines = (None if key in open_ else settings.count(key) for key in said)
     if processes and machines and processes % machines == 0:
-        experiment = with_nodes(processes // machines, machines, experiment)
-    return with_devices(processes, experiment)
+        experiment = set_nodes(processes // machines, machines, experiment)
+    return set_devices(processes, experiment)
 
 
 def _configuration_of(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
     """What Accelerate is told to take: a file, one of TRL's own, the Trainer's option, or replicas."""
     named = stated.get(LAUNCH_FILE)
     if named is None:
-        return _of_trainer(stated, path, brought)
+        return _trainer_settings(stated, path, brought)
     if str(named) in _PROFILES and find_named(str(named), path, brought) is None:
         return {**_ON_EIGHT, **_PROFILES[str(named)]}
     hint = f"lay it beside the file, or name one of TRL's: {', '.join(_PROFILES)}"
@@ -254,10 +254,10 @@ def _configuration_of(stated: Mapping[str, Any], path: Path, brought: Brought) -
 _PREFIX = "fsdp_"
 
 
-def _of_trainer(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
+def _trainer_settings(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
     """Accelerate's settings, by dotted key, that arguments of the Trainer stand for."""
     with blamed_on(str(path)):
-        settings = of_option(stated.get(OPTION))
+        settings = fsdp_option(stated.get(OPTION))
     if not is_fsdp(settings) or stated.get(_FSDP) is None:
         return settings
     own = mapping_of(stated, _FSDP, path, brought)

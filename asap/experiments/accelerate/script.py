@@ -12,7 +12,7 @@ from typing import Any
 from asap.core.errors import ConfigError, UnreadError
 from asap.core.numbers import digits
 from asap.core.text import plain
-from asap.experiments.accelerate.arguments import KINDS, of_command, said, settled
+from asap.experiments.accelerate.arguments import KINDS, command_options, said, settled
 from asap.experiments.accelerate.program import Program, read_program
 from asap.experiments.accelerate.trainer_file import (
     OF_FACTORY,
@@ -26,7 +26,7 @@ from asap.experiments.accelerate.trainer_file import (
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, below_variable, find_named, missing, named_document
 from asap.experiments.huggingface_model import NO_MODEL
-from asap.experiments.processes import PYTHON, in_one_process, with_processes_of
+from asap.experiments.processes import PYTHON, add_processes, in_one_process
 from asap.experiments.shell import Command, Start, has_substitution, words
 from asap.experiments.training_program import METHODS, check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate
@@ -75,13 +75,13 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
     arguments |= start.undecided
     known = settled(launched)
     if by_accelerate:
-        configuration = _configured(known, launched, files, path) | of_command(known)
+        configuration = _configured(known, launched, files, path) | command_options(known)
         around = said(text[: launcher.start()]) if launcher else {}
         if accelerate.MACHINES not in known and str(around.get("num_nodes", "1")) != "1":
             configuration.pop(accelerate.PROCESSES, None)
     elif by_deepspeed:
         configuration = {KIND: "DEEPSPEED", IN_FILE: _configuration(arguments, start)}
-        experiment = with_processes_of(start, experiment)
+        experiment = add_processes(start, experiment)
     else:
         if _STRATEGY in start.environment:
             hint = f"say the strategy by --{OPTION} instead of it"

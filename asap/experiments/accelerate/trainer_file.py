@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.experiments.accelerate.arguments import split_overrides, with_file
+from asap.experiments.accelerate.arguments import add_file, split_overrides
 from asap.experiments.accelerate.program import DEEPSPEED, LAUNCH_FILE, Program, read_program
 from asap.experiments.experiment import Experiment
 from asap.experiments.training_program import refuse
@@ -63,23 +63,24 @@ def read_trainer_file(
         UsageError: an override is not ``key=value``.
     """
     own, more, _ = split_overrides(overrides := tuple(overrides))
-    written = with_file({**values, **more}, path, {})
+    written = add_file({**values, **more}, path, {})
     stated = in_words_of_trainer(written, path)
     started = any(stated.get(key) for key in (OPTION, LAUNCH_FILE, KIND, PROCESSES)) or KIND in own
     factory = not written.keys().isdisjoint(_FACTORY.files.own)  # its command starts replicas by itself
     by_deepspeed = bool(written.get(DEEPSPEED)) or (not started and ((alone and not factory) or DEEPSPEED in written))
-    launched = {KIND: "DEEPSPEED", IN_FILE: stated.get(DEEPSPEED) or ""} if by_deepspeed else {}
-    assumed = {**TRAINER.defaults, "bf16": False, "fp16": False, RECOMPUTE: False} if by_deepspeed else {}
-    defaults = {} if by_deepspeed else TRAINER.defaults
-    assumed |= {} if by_deepspeed or LAUNCH_FILE in stated else {OPTION: ""}
-    program = Program(path, assumed | stated, launched, defaults=defaults, of_yaml=of_yaml, launches=True)
+    if by_deepspeed:
+        stated = {**TRAINER.defaults, "bf16": False, "fp16": False, RECOMPUTE: False, **stated}
+        launched, defaults = {KIND: "DEEPSPEED", IN_FILE: stated.get(DEEPSPEED) or ""}, {}
+    else:
+        stated = stated if LAUNCH_FILE in stated else {OPTION: "", **stated}
+        launched, defaults = {}, TRAINER.defaults
+    program = Program(path, stated, launched, defaults=defaults, of_yaml=of_yaml, launches=True)
     rest = [text for text in overrides if text.partition("=")[0] not in more]
-    return read_program(program, rest, experiment.knowing(*_on_recomputation(written)))
+    return read_program(program, rest, experiment.knowing(*_on_recomputation(written, factory)))
 
 
-def _on_recomputation(written: Mapping[str, Any]) -> list[str]:
+def _on_recomputation(written: Mapping[str, Any], factory: bool) -> list[str]:
     """What is assumed of recomputation where a file does not say it, or says it in words of another program."""
-    factory = bool({*_FACTORY.files.own} & written.keys())
     if factory and RECOMPUTE in written:
         return [f"{RECOMPUTE} does not count: LLaMA-Factory has {KEEP}"]
     if {RECOMPUTE, KEEP} & written.keys():

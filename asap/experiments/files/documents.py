@@ -165,7 +165,7 @@ _OWN = ("_wandb", "wandb_version")
 _VALUE = "value"
 
 
-def without_wrapping(values: Mapping[str, Any]) -> dict[str, Any]:
+def unwrap(values: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of W&B's ``config.yaml`` (``key: {desc: …, value: …}``), of a run of MosaicML's, and of the
     ``hparams.yaml`` that Lightning saves for NeMo (the model alone, under ``cfg``), as the program had them; any other
     as it is."""

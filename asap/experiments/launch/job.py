@@ -19,7 +19,7 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.files.documents import Document, blamed_on, read_text
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.processes import with_devices
+from asap.experiments.processes import set_devices
 from asap.hardware.instances import find_instance
 
 _COUNTS = ("replicas", "parallelism", "numNodes")
@@ -104,7 +104,7 @@ def _quoted(word: str) -> str:
     return shlex.quote(word) if "$" not in word else '"' + word.replace('"', '\\"') + '"'
 
 
-def _with_tpus(documents: list[Document], experiment: Experiment) -> Experiment:
+def _add_tpus(documents: list[Document], experiment: Experiment) -> Experiment:
     """The slices of TPUs that a manifest asks for, where no hardware is said."""
     everything = [document.values for document in documents]
     chip, topology = next(_all(everything, (_CHIP,)), None), next(_all(everything, (_TOPOLOGY,)), None)
@@ -113,7 +113,7 @@ def _with_tpus(documents: list[Document], experiment: Experiment) -> Experiment:
     jobs = next(_all(everything, ("replicatedJobs",)), ())
     slices = digits(str(jobs[0].get("replicas", 1))) if len(jobs) == 1 and isinstance(jobs[0], Mapping) else None
     name = f"{_ACCELERATORS['tpu'].get(str(chip), chip)}-{topology}"
-    return with_slices(name, slices or None, experiment, documents[0].path.name)
+    return set_slices(name, slices or None, experiment, documents[0].path.name)
 
 
 _TEMPLATE = re.compile(r"\{\{-?\s*(?:\.|\$|if|range|include|with|end)")
@@ -144,10 +144,10 @@ def read_job(documents: list[Document], read: ReadScript, experiment: Experiment
     Raises:
         ConfigError: there is none, or what the reader of the command's stack says of it.
     """
-    experiment = _with_tpus(documents, experiment)
+    experiment = _add_tpus(documents, experiment)
     for document in documents:
         all_ = list(_containers(document.values))
-        known = _with_gpus(document, all_, experiment)
+        known = _add_gpus(document, all_, experiment)
         for each in all_:
             if (found := read(_script_of(each, read_text(document.path)), document.path, known)) is not None:
                 return found
@@ -172,7 +172,7 @@ def _script_of(container: _Container, manifest: str) -> str:
     return f"{container.variables}\n" + "\n" * max(next(found, 2) - 2, 0) + container.command
 
 
-def _with_gpus(document: Document, all_: list[_Container], experiment: Experiment) -> Experiment:
+def _add_gpus(document: Document, all_: list[_Container], experiment: Experiment) -> Experiment:
     """The GPUs of all pods, where no hardware is said."""
     known = [each.gpus for each in all_ if each.gpus is not None]
     if len(known) < len(all_):
@@ -182,10 +182,10 @@ def _with_gpus(document: Document, all_: list[_Container], experiment: Experimen
     if not 0 <= (gpus := sum(known)) <= LARGEST_COUNT:
         reason = f"asks for {gpus:,} GPUs"
         raise ConfigError(reason, where=str(document.path), hint="say the hardware with --hardware")
-    return with_devices(gpus, experiment, next(filter(None, machines), None))
+    return set_devices(gpus, experiment, next(filter(None, machines), None))
 
 
-def with_slices(name: str | None, slices: int | None, experiment: Experiment, origin: str) -> Experiment:
+def set_slices(name: str | None, slices: int | None, experiment: Experiment, origin: str) -> Experiment:
     """``experiment`` with slices of TPUs, where no hardware is said.
 
     Raises:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from asap.experiments.logs.formats import table
-from asap.experiments.logs.text import without_rank
+from asap.experiments.logs.text import strip_rank
 
 MOST_LINES = 20_000
 MOST_TEXT = 1_000_000
@@ -99,7 +99,7 @@ class Collector:
         if len(self.block.lines) >= MOST_LINES or self._length > MOST_TEXT:
             self.open = False
             return
-        line = line if self._is_plain else without_rank(line)
+        line = line if self._is_plain else strip_rank(line)
         if self.block.kind == "arguments":
             self._argument(line)
         elif self.block.kind == "yaml":
@@ -171,13 +171,11 @@ class Collector:
 
 def argument(line: str) -> tuple[str, str] | None:
     """Name and value of a line of Megatron's block: ``num_layers ..... 32``; a long name leaves no room for dots."""
-    found = _DOTTED.search(without_rank(line).rstrip())
+    found = _DOTTED.search(strip_rank(line).rstrip())
     return (found[1], found[2].strip()) if found else None
 
 
-def lines_before(
-    start: BlockStart, line: str, chunk: bytes, place: int, text_of: Callable[[bytes], str]
-) -> list[str]:  # fmt: skip
+def lines_before(start: BlockStart, line: str, chunk: bytes, place: int, text_of: Callable[[bytes], str]) -> list[str]:
     """Lines right before a place, in order, of a block whose beginning the log lacks."""
     found: list[str] = []
     of_arguments = start.kind == "arguments" and "arguments" not in line

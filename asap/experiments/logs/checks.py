@@ -86,8 +86,8 @@ def quantities(reading: LogReading, settings: LogSettings, experiment: Experimen
         "ending": reading.ending.model_dump(),
         "figures": reading.figures,
         "statements": reading.statements | {"whole_epochs": str(epochs - 1 if epochs < _ENDLESS else 0)},
-        "model": _of_model(experiment, said["global_batch"], said["sequence"]),
-        "chip": _of_chip(reading, experiment),
+        "model": _model_figures(experiment, said["global_batch"], said["sequence"]),
+        "chip": _chip_figures(reading, experiment),
     }
     found: dict[str, float] = {}
     for name, (_, where, *unit) in table("checks")["quantity"].items():
@@ -103,7 +103,7 @@ def quantities(reading: LogReading, settings: LogSettings, experiment: Experimen
     return found
 
 
-def _of_model(experiment: Experiment, batch: int | None, sequence: int | None) -> dict[str, Any]:
+def _model_figures(experiment: Experiment, batch: int | None, sequence: int | None) -> dict[str, Any]:
     """Shapes of the model of a record, its parameters and the least FLOPs of a step, where all that decides them is."""
     model = experiment.model
     if model is None or model.missing() or model.vocab_assumed:
@@ -112,7 +112,7 @@ def _of_model(experiment: Experiment, batch: int | None, sequence: int | None) -
     return model.model_dump() | {"parameters": count_parameters(model).total, "flops": flops}
 
 
-def _of_chip(reading: LogReading, experiment: Experiment) -> dict[str, float]:
+def _chip_figures(reading: LogReading, experiment: Experiment) -> dict[str, float]:
     """Peaks and memory of a device: of the chip that the log names, else of the one that is said."""
     if (found := find_chip(reading.hardware.chip or experiment.hardware.chip or "")) is None:
         return {}
@@ -160,7 +160,7 @@ def _figure(value: float) -> str:
     return exact(value) if value == round(value) else significant(value, 4)
 
 
-def of_another_run(reading: LogReading, settings: LogSettings, experiment: Experiment) -> tuple[str, ...]:
+def other_run_differences(reading: LogReading, settings: LogSettings, experiment: Experiment) -> tuple[str, ...]:
     """In what a log is of another run than the record: what it measured is then not taken."""
     said, model, plan = experiment.hardware, experiment.model, experiment.plan
     known, chip = find_chip(said.chip) if said.chip else None, reading.hardware.chip

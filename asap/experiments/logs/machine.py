@@ -19,7 +19,7 @@ from asap.hardware.catalogue import chip_of_device
 from asap.models import Architecture, find_architecture
 from asap.plans.axes import AXES
 from asap.stacks.maxtext.mesh import FILLED_BY_DEFAULT, axis_key
-from asap.stacks.torchtitan.model import of_modules, printed_model
+from asap.stacks.torchtitan.model import printed_model, read_modules
 
 _KINDS_OF_NODE = re.compile(r"-(?:podslice|slice|device)$")
 """What Kubernetes Engine adds to it: ``tpu-v5-lite-podslice``."""
@@ -45,7 +45,7 @@ def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None
             slots = {(match["process"], match["id"]) for match in matches}
         fields |= new
     if "platform" in fields:
-        fields = _of_platform(fields["platform"]) | fields
+        fields = _platform_settings(fields["platform"]) | fields
     for name in ("devices", "nodes", "devices_per_node"):
         fields |= {name: said[name]} if said.get(name, "").isdigit() else {}
     named = fields.get("chip")
@@ -71,7 +71,7 @@ def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None
     )
 
 
-def _of_platform(name: str) -> dict[str, str]:
+def _platform_settings(name: str) -> dict[str, str]:
     """The chip of ``1xXE9680Lx8B200-SXM-180GB``, and how many; ``2xMI325X`` counts nodes, ``8xMI325X`` is one."""
     name = _OF_CHIPS.sub(r"\1x", name)
     counts = list(_COUNT.finditer(name))
@@ -117,7 +117,7 @@ def read_shapes(reading: LogReading, experiment: Experiment) -> Experiment:
                 return read_huggingface(Document(Path(reading.file), block.values, {}), experiment)
             except ConfigError:
                 continue
-        values = of_modules(block.values)
+        values = read_modules(block.values)
         if not all(key in values for key in _TORCHTITAN):
             continue
         name = reading.statements.get("model", "")
@@ -162,7 +162,7 @@ def mesh_of_maxtext(reading: LogReading) -> dict[str, Any]:
     return {axis_key("ici", FILLED_BY_DEFAULT["ici"]): 1} | degrees if degrees else {}
 
 
-def of_other_mesh(experiment: Experiment, shape: str) -> bool:
+def is_other_mesh(experiment: Experiment, shape: str) -> bool:
     """Whether the plan, as MaxText's defaults make it, is not the mesh that the log prints without names."""
     plan = experiment.plan
     sizes = sorted(int(size) for size in shape.replace(",", " ").split() if size != "1")

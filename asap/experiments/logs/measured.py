@@ -48,7 +48,7 @@ class Sizes:
 
 def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes) -> Measured:
     """Everything that is measured in the lines of one run."""
-    unique = _each_once(_of_one_form(_gathered(_by_elapsed(_iterations_summed(lines))), sizes))
+    unique = _each_once(_main_form(_gathered(_by_elapsed(_iterations_summed(lines))), sizes))
     times = [(step_index(fields), seconds) for _, fields, *_ in unique if (seconds := sizes.seconds(fields))]
     whole = [seconds for _, fields, *_ in totals if (seconds := sizes.seconds(fields))]
     if whole and (not times or (unique[0][0].bar and steady_count(times) < FEWEST)):
@@ -71,14 +71,14 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
 
 
 def _by_elapsed(lines: Sequence[StepLine]) -> Iterator[StepLine]:
-    """Lines that say a date, or a time that grows, with that of a step since one before; others by :func:`_of_line`."""
+    """Lines that say a date, or a time that grows, with a step's since one before; others by :func:`_line_seconds`."""
     said = [time[0] for _, fields, *_ in lines if (time := _time(fields, _OF_LINE)) and time[0]]
     grows = len(said) > FEWEST and said == sorted({*said}) and said[-1] > _GROWN * said[0]
     before, last, clock = None, None, None
     for form, fields, line, offset in lines:
         step, passed = step_index(fields), _time(fields, _OF_LINE | _SINCE if grows else _SINCE)
         steps = 0 if step is None or last is None else step - last
-        own = None if grows or fields.keys() & _EXACT else _of_line(fields, steps, clock)
+        own = None if grows or fields.keys() & _EXACT else _line_seconds(fields, steps, clock)
         if passed and step is not None and not own and not (form.general and fields.keys() & _EXACT):
             since = passed[0] - before[1] if before else 0.0
             if before and step > before[0] and since >= _LONG_BEFORE * passed[1]:
@@ -95,7 +95,7 @@ def _time(fields: Mapping[str, str], names: Mapping[str, float]) -> tuple[float,
     return next(((time[0] * unit, time[1] * unit) for time, unit in said if time), None)
 
 
-def _of_line(fields: Mapping[str, str], steps: int, clock: tuple[float, float] | None) -> float | None:
+def _line_seconds(fields: Mapping[str, str], steps: int, clock: tuple[float, float] | None) -> float | None:
     """The time of a step by that of a line: of its only step, or by the clock of one or all since the line before."""
     said, now = _time(fields, _OF_LINE), _time(fields, _CLOCK)
     passed = (now[0] - clock[0]) % DAY if now and clock else 0.0
@@ -120,7 +120,7 @@ def _iterations_summed(lines: Iterable[StepLine]) -> list[StepLine]:
     return [one for of_step in groups for one in of_step]
 
 
-def _of_one_form(lines: list[StepLine], sizes: Sizes) -> list[StepLine]:
+def _main_form(lines: list[StepLine], sizes: Sizes) -> list[StepLine]:
     """The lines of the form that says times most exactly; a progress bar counts where nothing else does."""
     by_form: dict[tuple[int, str], list[StepLine]] = {}
     for one in lines:
@@ -238,7 +238,7 @@ def ending_of(found: Sequence[Found], steps: Sequence[Any], said: Mapping[str, s
     """The ending of a run, by its lines that tell one, those of its steps, and the last step and their number as single
     lines or settings have them."""
     ended = max((one.offset for one in found if cast(EndingForm, one.form).kind == "completed"), default=-1)
-    steps = _without_evaluation(steps, ended)
+    steps = _drop_evaluation(steps, ended)
     # a progress bar is drawn once more behind what a program says at its end, or at its failure
     going_on = [step for step in steps if not step[0].bar or step[1].get("step") != step[1].get("total_steps")]
     again = takewhile(lambda step: step[0].bar and step_index(step[1]) == step_index(going_on[-1][1]), going_on[::-1])
@@ -270,7 +270,7 @@ def ending_of(found: Sequence[Found], steps: Sequence[Any], said: Mapping[str, s
     return _ending(kind, first, steps, figures).model_copy(update={"largest": largest})
 
 
-def _without_evaluation(steps: Sequence[Any], ended: int) -> list[Any]:
+def _drop_evaluation(steps: Sequence[Any], ended: int) -> list[Any]:
     """Steps but for the bars of another length that a program draws behind what it says at the end of training."""
     length = next((one[1].get("total_steps") for one in reversed(steps) if one[0].bar and one[3] < ended), None)
     return [

@@ -14,10 +14,10 @@ from typing import Any
 
 from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.core.progress import report
-from asap.core.secrets import without_secrets
+from asap.core.secrets import strip_secrets
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import read_document, without_wrapping
+from asap.experiments.files.documents import read_document, unwrap
 from asap.experiments.logs.checks import contradictions, figures_of
 from asap.experiments.logs.formats import Form, table
 from asap.experiments.logs.machine import degrees_of_shape, hardware_of
@@ -126,7 +126,7 @@ def read_resolved(path: Path) -> LogReading:
         notes = (*(f"contradicts itself: {one}" for one in doubts), *reading.notes)
         return reading.model_copy(update={"notes": notes})
     if path.suffix in _SAVED:
-        values = without_secrets(without_wrapping(read_document(path).values))
+        values = strip_secrets(unwrap(read_document(path).values))
         block = SettingsBlock(kind="file", line=1, complete=True, values=values)
         return LogReading(schema="asap.log/1", file=path.name, stack=_stack_of_file(values, path), blocks=(block,))
     if not path.exists():

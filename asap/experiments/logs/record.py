@@ -14,9 +14,9 @@ from asap.core.units import exact
 from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import read_named_model
-from asap.experiments.logs.checks import contradictions, of_another_run, trains_adapters
+from asap.experiments.logs.checks import contradictions, other_run_differences, trains_adapters
 from asap.experiments.logs.formats import table
-from asap.experiments.logs.machine import mesh_of_maxtext, model_of_shapes, of_other_mesh, read_shapes
+from asap.experiments.logs.machine import is_other_mesh, mesh_of_maxtext, model_of_shapes, read_shapes
 from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import FLATTENED, LogReading, SettingsBlock
 from asap.experiments.logs.settings import LogSettings, settings_of
@@ -58,14 +58,14 @@ def read_log_record(
     reading = read_log(path)
     settings = settings_of(reading)
     adapted = trains_adapters(reading, settings, path)
-    elsewhere = of_another_run(reading, settings, experiment)
-    experiment = _with_hardware(reading, settings, path, experiment)
+    elsewhere = other_run_differences(reading, settings, experiment)
+    experiment = _add_hardware(reading, settings, path, experiment)
     experiment, refusals = _by_readers(reading, settings, path, overrides, experiment, read_document)
-    if (shape := reading.statements.get("mesh_shape")) and of_other_mesh(experiment, shape):
+    if (shape := reading.statements.get("mesh_shape")) and is_other_mesh(experiment, shape):
         note = f"{path.name} prints a mesh of ({shape}), and not which axis is which: add --plan"
         experiment = experiment.model_copy(update={"plan": None}).knowing(note)
     experiment = _filled(settings, reading, path, experiment)
-    experiment = _with_adapters(reading, settings, path, experiment) if adapted else experiment
+    experiment = _add_adapters(reading, settings, path, experiment) if adapted else experiment
     doubts = contradictions(reading, settings, experiment)
     if experiment.plan is None and not any(doubts.values()) and (plan := _plan(settings)) is not None:
         experiment = experiment.knowing(plan=plan, provenance={"plan": path.name})
@@ -193,7 +193,7 @@ def _renamed(settings: LogSettings, program: str) -> dict[str, Any]:
     return {name: int(value) if isinstance(value, float) else value for name, value in known if value}
 
 
-def _with_hardware(reading: LogReading, settings: LogSettings, path: Path, experiment: Experiment) -> Experiment:
+def _add_hardware(reading: LogReading, settings: LogSettings, path: Path, experiment: Experiment) -> Experiment:
     """The machine of the log, where none is said."""
     said, hardware = experiment.hardware, reading.hardware
     if said.name or said.chip or said.devices or (not hardware.chip and not settings.devices):
@@ -245,7 +245,7 @@ _ADAPTED = (
 )
 
 
-def _with_adapters(reading: LogReading, settings: LogSettings, path: Path, experiment: Experiment) -> Experiment:
+def _add_adapters(reading: LogReading, settings: LogSettings, path: Path, experiment: Experiment) -> Experiment:
     """Adapters of all projections, of the rank that a line says or that has as many parameters as are trained (else 8);
     where no block says it."""
     if experiment.workload.adapter_rank:

@@ -71,8 +71,8 @@ def settings_of(reading: LogReading) -> LogSettings:
     """What blocks say, the stack's own settings before what prints beside them, then what single lines say."""
     found: dict[str, Any] = {}
     for block in sorted(reading.blocks, key=_precedence):
-        found |= {name: value for name, value in _of_block(block).items() if name in _fields_of(block)}
-    said = _of_statements(reading.statements)
+        found |= {name: value for name, value in _block_settings(block).items() if name in _fields_of(block)}
+    said = _stated_settings(reading.statements)
     found |= {name: value for name, value in said.items() if found.get(name) is None or name in _RULING}
     hardware = reading.hardware
     for name in ("devices", "nodes", "devices_per_node"):
@@ -91,8 +91,8 @@ def settings_of(reading: LogReading) -> LogSettings:
 
 def said_differently(reading: LogReading) -> dict[str, list[Any]]:
     """Counts of which blocks and single lines of one run say more than one value, with these."""
-    of_blocks = ({k: v for k, v in _of_block(one).items() if k in _fields_of(one)} for one in reading.blocks)
-    said = [_of_statements(reading.statements), *of_blocks]
+    of_blocks = ({k: v for k, v in _block_settings(one).items() if k in _fields_of(one)} for one in reading.blocks)
+    said = [_stated_settings(reading.statements), *of_blocks]
     if not any(block.values.get("rampup_batch_size") for block in reading.blocks):
         said.append({"global_batch": reading.global_batch_of_steps})
     values = {name: {one[name] for one in said if one.get(name) is not None} for name in _COUNTS if name != "vocab"}
@@ -170,7 +170,7 @@ def _fields_of(block: SettingsBlock) -> frozenset[str]:
     return frozenset(LogSettings.model_fields) - ({"sequence"} if generates else set())
 
 
-def _of_block(block: SettingsBlock) -> dict[str, Any]:
+def _block_settings(block: SettingsBlock) -> dict[str, Any]:
     known = table("settings")
     found: dict[str, Any] = {}
     for field, names in known["names"].items():
@@ -183,7 +183,7 @@ def _of_block(block: SettingsBlock) -> dict[str, Any]:
     if "per_device_train_batch_size" in block.values and found.get("global_batch") == found.get("micro_batch"):
         found.pop("global_batch")  # the Trainer's train_batch_size is that of a process
     if (tokens := _whole(_look_up(block.values, "rank_microbatch_size"), least=1)) is not None:
-        found |= _of_tokens(tokens, found.get("global_batch"), found.get("sequence"))
+        found |= _token_settings(tokens, found.get("global_batch"), found.get("sequence"))
     for option, field in _OF_OPTIONS.items():
         if block.values.get(option) is False:
             found.pop(field, None)
@@ -197,14 +197,14 @@ def _of_block(block: SettingsBlock) -> dict[str, Any]:
     return found
 
 
-def _of_tokens(micro: int, batch: int | None, sequence: int | None) -> dict[str, Any]:
+def _token_settings(micro: int, batch: int | None, sequence: int | None) -> dict[str, Any]:
     """Batches in sequences of a program that counts tokens (OLMo-core); unknown where the sequence is."""
     if not sequence or micro % sequence or (batch or 0) % sequence:
         return {"micro_batch": None, "global_batch": None}
     return {"micro_batch": micro // sequence, "global_batch": batch and batch // sequence}
 
 
-def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
+def _stated_settings(said: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     known = table("settings")
     for name, text in said.items():

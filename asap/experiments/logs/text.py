@@ -135,7 +135,7 @@ def lines_of(text: bytes) -> bytes:
     return unwrapper.lines(unwrapper.piece(lines))
 
 
-def without_rank(line: str) -> str:
+def strip_rank(line: str) -> str:
     """The line without what a launcher wrote before it."""
     return line[len(rank_of(line)) :]
 
@@ -304,6 +304,6 @@ def seconds_of(text: str) -> tuple[float, float] | None:
 
 def is_training_bar(line: str) -> bool:
     """Whether a progress bar is that of training: it has no title, or one that says so."""
-    found = _BAR_TITLE.match(without_rank(line))
+    found = _BAR_TITLE.match(strip_rank(line))
     title = found["title"] if found else ""
     return _LETTER.search(title) is None or _TRAINING.search(title) is not None

@@ -12,7 +12,7 @@ import yaml
 from pydantic_core import from_json
 
 from asap.core.numbers import bounded_from_text
-from asap.core.secrets import without_secrets
+from asap.core.secrets import strip_secrets
 from asap.core.text import plain
 from asap.experiments.logs.blocks import MOST_TEXT, RawBlock
 
@@ -28,7 +28,7 @@ _MOST_CUTS = 30
 
 def values_of(block: RawBlock) -> dict[str, Any]:
     """The settings of a block without secrets; empty where its text does not follow its grammar."""
-    return without_secrets({key.replace("-", "_"): value for key, value in _values(block).items()})
+    return strip_secrets({key.replace("-", "_"): value for key, value in _values(block).items()})
 
 
 def _values(block: RawBlock) -> dict[str, Any]:
@@ -150,19 +150,19 @@ def _call(text: str) -> dict[str, Any]:
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         lines = re.findall(r"^[ \t]*(\w+)=(.{0,2000}?),?[ \t]*$", text, re.MULTILINE)  # of one whose text is no Python
         return {name: scalar(value) for name, value in lines}
-    return _of_call(tree) if isinstance(tree, ast.Call) else {}
+    return _read_call(tree) if isinstance(tree, ast.Call) else {}
 
 
-def _of_call(node: ast.Call) -> dict[str, Any]:
-    return {one.arg: _of_node(one.value) for one in node.keywords if one.arg}
+def _read_call(node: ast.Call) -> dict[str, Any]:
+    return {one.arg: _read_node(one.value) for one in node.keywords if one.arg}
 
 
-def _of_node(node: ast.expr) -> Any:
+def _read_node(node: ast.expr) -> Any:
     if isinstance(node, ast.Call):
-        return _of_call(node)
+        return _read_call(node)
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
-        return [_of_node(each) for each in node.elts]
+        return [_read_node(each) for each in node.elts]
     if isinstance(node, ast.Dict):
         pairs = zip(node.keys, node.values, strict=True)
-        return {str(_of_node(key)): _of_node(value) for key, value in pairs if key is not None}
+        return {str(_read_node(key)): _read_node(value) for key, value in pairs if key is not None}
     return node.value if isinstance(node, ast.Constant) else scalar(ast.unparse(node))

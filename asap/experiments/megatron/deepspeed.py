@@ -14,7 +14,7 @@ _STAGES = ("0", "1", "2", "3")
 _PRECISIONS = ("bf16", "fp16")
 
 
-def with_configuration(
+def add_configuration(
     settings: StackSettings, files: Brought, path: Path
 ) -> tuple[StackSettings, frozenset[str], tuple[str, ...]]:
     """The arguments with what the configuration decides, those that only a run can tell, and notes.

@@ -12,11 +12,11 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import below_variable
-from asap.experiments.megatron.deepspeed import with_configuration
+from asap.experiments.megatron.deepspeed import add_configuration
 from asap.experiments.processes import ranks_of_mpi
 from asap.experiments.record_file import FIELDS
 from asap.experiments.remarks import recomputes
-from asap.experiments.shell import Command, Option, Start, has_substitution, options, read_commands, with_sources
+from asap.experiments.shell import Command, Option, Start, has_substitution, inline_files, options, read_commands
 from asap.experiments.tables.reader import plain_name, read_table
 from asap.stacks.megatron.reading import PRECISION
 from asap.stacks.megatron.releases import JOINT, left_to_checkpoint
@@ -53,7 +53,7 @@ _FILLED = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?", re.ASCII)
 
 def find_arguments(text: str, path: Path) -> Start | None:
     """The start of Megatron-LM in a script that has its arguments; of one that others source, its last command."""
-    whole = with_sources(text, path.parent)
+    whole = inline_files(text, path.parent)
     if max(_signs(whole, "-"), _signs(whole, "_")) < 2:
         return None
     _check_program(whole, path)
@@ -125,7 +125,7 @@ def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Exp
     deepspeed = settings.flag("deepspeed")
     more: tuple[str, ...] = ()
     if deepspeed:
-        settings, by_run, more = with_configuration(settings, start.files, path)
+        settings, by_run, more = add_configuration(settings, start.files, path)
         left |= by_run
     elif "deepspeed_config" in settings:
         settings, more = settings.overridden({"deepspeed_config": None}), (_UNUSED,)

@@ -34,14 +34,14 @@ def _commands(script: str, known: tuple[tuple[str, str], ...]) -> tuple[Command,
     return tuple(Walk(script, Variables({"#": "0", **given}, set(given))).commands)
 
 
-def with_sources(text: str, folder: Path, deeper: int = 3) -> str:
+def inline_files(text: str, folder: Path, deeper: int = 3) -> str:
     """The script with the files that it sources and that lie beside it or where it says."""
 
     def inline(found: re.Match[str]) -> str:
         name = found[1].strip("\"'")
         places = (folder / name.rpartition("/")[2], folder / below_variable(name))
         path = next((place for place in places if place.is_file()), None)
-        return with_sources(read_text(path), folder, deeper - 1) if path and deeper else found[0]
+        return inline_files(read_text(path), folder, deeper - 1) if path and deeper else found[0]
 
     return _SOURCE.sub(inline, text)
 

@@ -11,7 +11,7 @@ from asap.core.errors import UsageError
 from asap.core.text import plain
 from asap.experiments.files.documents import Brought
 from asap.experiments.shell.scope import Command
-from asap.experiments.shell.script import commands_within, read_commands, with_sources
+from asap.experiments.shell.script import commands_within, inline_files, read_commands
 from asap.experiments.shell.words import options, words
 
 _CONFIGURATIONS = (".yaml", ".yml", ".json", ".toml", ".conf")
@@ -78,7 +78,7 @@ class Given:
         return (f"set as variables of {name}: {', '.join(self.names)}",) if self.names else ()
 
 
-def with_given(script: str, overrides: Iterable[str], is_setting: Callable[[str], bool], within: str = "") -> Given:
+def set_given(script: str, overrides: Iterable[str], is_setting: Callable[[str], bool], within: str = "") -> Given:
     """The script with those overrides set as its variables that it uses, whatever it assigns to them.
 
     Args:
@@ -168,7 +168,7 @@ def find_start(text: str, path: Path, starts: Callable[[Command], bool]) -> Star
         path: its file.
         starts: whether a command starts a run of the stack that is asked for.
     """
-    whole = with_sources(text, path.parent)
+    whole = inline_files(text, path.parent)
     if not (found := starts_in(whole, starts)):
         return None
     place, outer, command = found[0]

@@ -51,7 +51,7 @@ _REDIRECTION = re.compile(
 _ANY_OPTION = re.compile(r"(?:^|\s)--[A-Za-z]")
 
 
-def without_redirections(text: str) -> str:
+def drop_redirections(text: str) -> str:
     """A command without its redirections; a quoted text stays as it is, unless it is a command itself."""
     return _REDIRECTION.sub(_left, text) if ">" in text or "<" in text else text
 
@@ -60,7 +60,7 @@ def _left(found: re.Match[str]) -> str:
     quoted = found["quoted"]
     if not quoted:
         return ""
-    return f"{quoted[0]}{without_redirections(quoted[1:-1])}{quoted[-1]}" if _ANY_OPTION.search(quoted) else quoted
+    return f"{quoted[0]}{drop_redirections(quoted[1:-1])}{quoted[-1]}" if _ANY_OPTION.search(quoted) else quoted
 
 
 _OPTION = re.compile(r"(?<![\w-])--([A-Za-z](?:[\w.-]*\w)?)(?:=|\b)")
@@ -78,7 +78,7 @@ class Option:
 
 def options(text: str, line: int = 1) -> Iterator[Option]:
     """Each option with the words up to the next one; ``line`` is that of the text's beginning."""
-    text = without_redirections(text)
+    text = drop_redirections(text)
     found = list(_OPTION.finditer(text))
     following = (option.start() for option in found[1:])
     passed, newlines = 0, 0

@@ -21,7 +21,7 @@ from asap.stacks.stack_settings import StackSettings
 from asap.stacks.words import word_keys
 
 
-def with_model(
+def add_model(
     spec: Spec, settings: StackSettings, path: Path, experiment: Experiment, unsettled: frozenset[str] = frozenset()
 ) -> Experiment:
     """``experiment`` with what is trained: the section of a Hugging Face configuration, shapes, or a name.
@@ -33,16 +33,16 @@ def with_model(
         shapes = {key for words in spec.model.shapes.values() for key in word_keys(*words)}
         open_ = unsettled & {*shapes, *spec.names.get("shapes", ())}
         said = ({}, (_HANGS.format(", ".join(sorted(open_))),)) if open_ else model_of(settings)
-        return _of_code(spec, said, settings, experiment)
+        return _from_code(spec, said, settings, experiment)
     if spec.model.section is not None:
-        return _with_said(spec, settings, _of_section(spec, settings, path, experiment))
+        return _add_said(spec, settings, _from_section(spec, settings, path, experiment))
     beside = path.parent / spec.model.config if spec.model.config else path
     if beside != path and beside.is_file() and "model_type" in (document := read_document(beside)).values:
         return read_huggingface(document, experiment)
-    return _with_said(spec, settings, _shaped_or_named(spec, settings, path, experiment))
+    return _add_said(spec, settings, _shaped_or_named(spec, settings, path, experiment))
 
 
-def _of_code(
+def _from_code(
     spec: Spec,
     said: tuple[Architecture | str | Mapping[str, Any], tuple[str, ...]],
     settings: StackSettings,
@@ -86,7 +86,7 @@ def _shaped_or_named(spec: Spec, settings: StackSettings, path: Path, experiment
     return experiment.knowing(*notes, model=found, provenance={"model": source})
 
 
-def _with_said(spec: Spec, settings: StackSettings, experiment: Experiment) -> Experiment:
+def _add_said(spec: Spec, settings: StackSettings, experiment: Experiment) -> Experiment:
     """The model with fields that settings decide whatever it is."""
     found = {field: said for field, word in spec.model.over.items() if (said := said_of((word,), settings)) is not None}
     if experiment.model is None or not found:
@@ -94,7 +94,7 @@ def _with_said(spec: Spec, settings: StackSettings, experiment: Experiment) -> E
     return experiment.model_copy(update={"model": _validated(experiment.model.model_dump() | found, settings)})
 
 
-def _of_section(spec: Spec, settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
+def _from_section(spec: Spec, settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
     """The decoder of a section whose keys are those of a Hugging Face ``config.json``."""
     section = f"{spec.model.section}."
     config: dict[str, Any] = {key.removeprefix(section): settings[key] for key in settings if key.startswith(section)}

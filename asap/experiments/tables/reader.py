@@ -10,11 +10,11 @@ from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import blamed_on, validated
-from asap.experiments.processes import with_devices, with_nodes
+from asap.experiments.processes import set_devices, set_nodes
 from asap.experiments.remarks import moments_of_bits, no_batch, optimizer_family, table_notes
 from asap.experiments.shell import has_substitution
 from asap.experiments.tables.deepspeed import named_configuration
-from asap.experiments.tables.model import planned, with_model
+from asap.experiments.tables.model import add_model, planned
 from asap.experiments.training_program import refuse
 from asap.hardware.instances import find_instance
 from asap.models import Architecture, Workload
@@ -91,7 +91,7 @@ def read_table(
     found = _open(spec, settings, given)
     unsettled |= found
     settings = settings.overridden(dict.fromkeys(unsettled))
-    experiment = _with_said_devices(spec, settings, unsettled, experiment)
+    experiment = _set_said_devices(spec, settings, unsettled, experiment)
     settings = settings.overridden(meant(spec.means, settings))
     if prepared := hook(spec, "prepared"):
         try:
@@ -99,11 +99,11 @@ def read_table(
         except ValueError as error:
             raise ConfigError(plain(str(error), 200), where=str(path)) from error
     refuse(spec, settings)
-    experiment = with_model(spec, settings, path, experiment, unsettled)
+    experiment = add_model(spec, settings, path, experiment, unsettled)
     named = settings.get(spec.deepspeed or "", values.get(spec.deepspeed or ""))
     if named:
         return _under_deepspeed(spec, settings, named, path, experiment)
-    full = settings.overridden(spec.with_defaults(settings))
+    full = settings.overridden(spec.add_defaults(settings))
     with blamed_on(settings.where()):
         sequence = _whole(field_of(spec, "sequence_length", full))
         hardware, layers = experiment.hardware, experiment.model.layers if experiment.model else None
@@ -121,7 +121,7 @@ def read_table(
         open_ = frozenset(field for field, words in spec.workload.items() if unsettled & {*word_keys(*words)})
         workload = _workload(spec, full, batch, plan, experiment, settings.where(), open_)
         remarks = _notes(spec, full, sequence, plan, layers)
-    experiment = _with_devices(spec, settings, plan, experiment)
+    experiment = _set_devices(spec, settings, plan, experiment)
     sizes = [word for word in (spec.batch.whole, spec.batch.micro) if word]
     asked = whole & unsettled or all(word.said(full) is None for word in sizes)
     open_batch = hook(spec, "open_batch")
@@ -140,7 +140,7 @@ def read_table(
 
 def sources_of(spec: Spec, settings: StackSettings) -> dict[str, str]:
     """Field of the workload → the setting that says it."""
-    full = spec.with_defaults(settings)
+    full = spec.add_defaults(settings)
     said_by = ((field, key_of(spec, field, full)) for field in spec.workload)
     return {f"workload.{field}": settings.source(key) for field, key in said_by if key in settings and key}
 
@@ -150,7 +150,7 @@ _OF_FORWARD = ("activations",)
 
 def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path, experiment: Experiment) -> Experiment:
     """A run that DeepSpeed shards, with the numerics that the stack says."""
-    full, (configuration, notes) = spec.with_defaults(settings), named_configuration(named, path)
+    full, (configuration, notes) = spec.add_defaults(settings), named_configuration(named, path)
     micro = settings.count(spec.batch.micro.key(full), 1)
     sizes = {zero.TENSOR: axis_degree(spec, full, "model"), zero.SEQUENCE: axis_degree(spec, full, "seq")}
     filled: dict[str, Any] = {key: size for key, size in sizes.items() if size != 1} | {
@@ -173,7 +173,7 @@ def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path
     return read.knowing(*remarks, workload=workload, provenance=sources_of(spec, settings))
 
 
-def _with_devices(spec: Spec, settings: StackSettings, plan: Plan | None, experiment: Experiment) -> Experiment:
+def _set_devices(spec: Spec, settings: StackSettings, plan: Plan | None, experiment: Experiment) -> Experiment:
     """Where the degrees say all devices, the hardware that is said must have as many."""
     devices = experiment.hardware.devices
     if plan is None or devices == plan.devices:
@@ -198,8 +198,8 @@ def _workload(
     open_: frozenset[str],
 ) -> Workload:
     found = _fields(spec, settings)
-    if of_plan := hook(spec, "of_plan"):
-        found |= of_plan(settings, plan, experiment.model, batch, spec.framework)
+    if plan_fields := hook(spec, "plan_fields"):
+        found |= plan_fields(settings, plan, experiment.model, batch, spec.framework)
     found.setdefault("zero_stage", 3 if layout_of(spec, settings) != "replica" else 0)
     known = experiment.workload.model_dump(exclude_none=True)
     found = {field: value for field, value in found.items() if field not in open_}
@@ -234,7 +234,7 @@ def _open(spec: Spec, settings: StackSettings, given: Mapping[str, str]) -> froz
     return frozenset(open_ | (doubtful - given.keys()))
 
 
-def _with_said_devices(
+def _set_said_devices(
     spec: Spec, settings: StackSettings, unsettled: frozenset[str], experiment: Experiment
 ) -> Experiment:
     """The hardware of a table that says devices, and the machine of its cloud where that is known."""
@@ -244,9 +244,9 @@ def _with_said_devices(
     devices = None if open_ else math.prod(_whole(count) or 1 for count in counts)
     each, nodes = (_whole(settings.get(key)) for key in spec.names.get("nodes", ("", "")))
     if each and nodes:
-        experiment, devices = with_nodes(each, nodes, experiment), devices or each * nodes
+        experiment, devices = set_nodes(each, nodes, experiment), devices or each * nodes
     machine = str((spec.machine.said(settings) if spec.machine else None) or "").removeprefix("ml.")
-    return with_devices(devices, experiment, machine if machine and find_instance(machine) else None)
+    return set_devices(devices, experiment, machine if machine and find_instance(machine) else None)
 
 
 def _notes(

@@ -9,7 +9,7 @@ from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, below_variable, find_named, missing
-from asap.experiments.processes import with_devices, with_processes_of
+from asap.experiments.processes import add_processes, set_devices
 from asap.experiments.shell import Command, Start, environment_of, has_substitution, options, words
 from asap.experiments.tables.reader import plain_name, read_table
 from asap.stacks.registry import commanded, folder_of, irrelevant, score
@@ -61,8 +61,8 @@ def read_table_script(started: Start, overrides: Iterable[str], experiment: Expe
     said |= {key: value for key, value in given.items() if key not in undecided}
     said = {key: value for key, value in said.items() if plain_name(spec, key) not in undecided}
     alone = (pattern := _command(spec).alone) and re.search(pattern, start.text)
-    known = with_devices(1, experiment) if alone else with_processes_of(started, experiment)
-    read = read_table(spec, _with_node(spec, said, start), path, overrides, known, undecided)
+    known = set_devices(1, experiment) if alone else add_processes(started, experiment)
+    read = read_table(spec, _add_node(spec, said, start), path, overrides, known, undecided)
     of_workload = {key for words in spec.workload.values() for key in word_keys(*words)}
     if others := sorted(undecided - (spec.words - of_workload)):
         note = f"set by a variable whose value is not said: {', '.join(plain(key, 60) for key in others)}"
@@ -79,7 +79,7 @@ def _check(spec: Spec, start: Command, path: Path) -> None:
             raise ConfigError(f"starts {shown}: {reason}", where=f"{path}:{start.line}", hint=hint)
 
 
-def _with_node(spec: Spec, said: Mapping[str, Any], start: Command) -> dict[str, Any]:
+def _add_node(spec: Spec, said: Mapping[str, Any], start: Command) -> dict[str, Any]:
     """The settings with the devices of a node, which the launcher is told."""
     key = spec.axes.node.key(said) if spec.axes.node else None
     each = next((one.words[0] for one in options(start.text) if one.name in _OF_NODE and one.words), None)
@@ -95,11 +95,11 @@ def _starts(known: CommandWords, command: Command) -> bool:
         return False
     if re.search(known.program, command.text) is None:
         return False
-    said = {_without_prefix(known, option.name) for option in options(command.text)} if known.signs else set[str]()
+    said = {_strip_prefix(known, option.name) for option in options(command.text)} if known.signs else set[str]()
     return not known.signs or len(said & {*known.signs}) >= known.least
 
 
-def _without_prefix(known: CommandWords, name: str) -> str:
+def _strip_prefix(known: CommandWords, name: str) -> str:
     return next((name.removeprefix(each) for each in known.prefixes if name.startswith(each)), name)
 
 
@@ -112,7 +112,7 @@ def _settings(spec: Spec, start: Command) -> dict[str, str]:
     if known.named and not first.startswith("-") and "=" not in first:
         given.setdefault(known.named, first)
     read = spec.words | irrelevant(folder_of(spec))
-    given = {plain_name(spec, _without_prefix(known, key)): value for key, value in given.items()}
+    given = {plain_name(spec, _strip_prefix(known, key)): value for key, value in given.items()}
     every = bool(irrelevant(folder_of(spec))) and not known.positional and not known.variable
     given = {key: value for key, value in given.items() if key not in known.config}
     return {key: value for key, value in given.items() if every or "." in key or key in read}

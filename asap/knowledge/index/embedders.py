@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from asap.knowledge.index.embedding import Vectors
 
 
-GEMINI_DIMENSION = 768
-_BATCH = 100
+GEMINI_DIMENSION = 768  # of the three that Google recommends for gemini-embedding-001 the least
+_BATCH = 100  # texts of one request that the Gemini API takes at most
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 
 

@@ -21,11 +21,11 @@ from asap.knowledge.document import FIELD_WEIGHTS, IndexedDocument
 from asap.knowledge.index.terms import terms
 
 Vectors = NDArray[np.float32]
-LATENT = 128
-HASHED = 64
+LATENT = 128  # dimensions of latent semantics; judgement: the order of what is found
+HASHED = 64  # dimensions of hashed words; judgement: the order of what is found
 DIMENSION = LATENT + HASHED
 VERSION = "lsa1"
-_SMALLEST = 1e-9
+_SMALLEST = 1e-9  # share of the largest singular value that is zero but for rounding
 
 
 class Embedder(Protocol):

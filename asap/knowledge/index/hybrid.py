@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 Nearest = Callable[["Vectors", int], list[Neighbour]]
 """Keys and cosine similarities of the documents nearest to a vector."""
-POOL = 50
-_RANK_CONSTANT = 60
+POOL = 50  # hits of each way to search that are ranked together; judgement: what is found far down
+_RANK_CONSTANT = 60  # of reciprocal rank fusion (Cormack, Clarke & Büttcher 2009)
 _FAINT = 0.2
 """Cosine below which vectors have nothing to do with each other; a floor of 0.3 changes no score of 89 questions."""
 
@@ -98,7 +98,7 @@ def _common_terms(asked: Sequence[str], document: StoredDocument, query: str) ->
     return tuple(dict.fromkeys(readable(common, query)))
 
 
-SMALL = 2000
+SMALL = 2000  # documents up to which vectors are compared one by one; judgement: only the time
 
 
 class Matrix:

@@ -91,7 +91,7 @@ class LexicalIndex:
         rows = self._rows("SELECT key, id, payload, shared FROM documents ORDER BY id, key")
         return [StoredDocument(key, id_, payload, bool(shared)) for key, id_, payload, shared in rows]
 
-    def with_id(self, id_: str) -> StoredDocument | None:
+    def by_id(self, id_: str) -> StoredDocument | None:
         """The document of this ID; the user's own before one that is only shared."""
         rows = self._rows("SELECT key, id, payload, shared FROM documents WHERE id = ? ORDER BY shared, key", id_)
         return StoredDocument(rows[0][0], rows[0][1], rows[0][2], bool(rows[0][3])) if rows else None

@@ -78,7 +78,7 @@ def _grouped(script: str) -> str:
     return content if re.fullmatch(r"\\?\w+", content) else f"({content})"
 
 
-WORDS_PER_CHUNK = 200
+WORDS_PER_CHUNK = 200  # a paragraph or two; judgement: what is found and how long it is
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*\n", re.S)
 _TITLE = re.compile(r"^title:\s*(.+?)\s*$", re.M)
 _EXPLICIT_ANCHOR = re.compile(r"{#([\w-]+)}\s*$")

@@ -130,7 +130,7 @@ def _source(path: Path) -> Ingested:
 
 
 _SUFFIXES = (".md", ".markdown")
-_LARGEST = 8 * 2**20
+_LARGEST = 8 * 2**20  # bytes of a file of notes; judgement: what is refused
 _JEKYLL = re.compile(r"^(url|baseurl):\s*[\"']?([^\"'#\s]*)", re.M)
 
 

@@ -31,8 +31,8 @@ from asap.knowledge.store.server import Address, ServerDownError, open_server, r
 if TYPE_CHECKING:
     from asap.knowledge.index.embedding import Embedder
 
-RETRY_SECONDS = 30.0
-_ATTEMPTS = 2
+RETRY_SECONDS = 30.0  # a store that failed is left alone; judgement: when it is asked again
+_ATTEMPTS = 2  # the second on an index that was built anew
 _Answer = TypeVar("_Answer")
 
 _lock = threading.RLock()

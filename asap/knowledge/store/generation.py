@@ -17,7 +17,7 @@ from asap.core.files import PRIVATE, private_folder, write_atomically
 
 _CURRENT = "current"
 _MANIFEST, _DATABASE = "manifest.json", "chroma.sqlite3"
-_KEPT = 2
+_KEPT = 2  # generations on disk: readers may still have the one before
 
 
 def in_use(root: Path) -> Path | None:

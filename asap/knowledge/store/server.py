@@ -135,8 +135,8 @@ def _read_marker(marker: Path, collection: str) -> dict:
     return content if isinstance(content, dict) and content.get("collection") == collection else {}
 
 
-HEARTBEAT_SECONDS = 3.0
-_DEFAULT_PORTS = {"http": 8000, "https": 443}
+HEARTBEAT_SECONDS = 3.0  # a server that takes longer counts as down; judgement: when it does
+_DEFAULT_PORTS = {"http": 8000, "https": 443}  # chroma's, and that of HTTPS
 
 
 class ServerDownError(Exception):

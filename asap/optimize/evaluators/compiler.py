@@ -21,9 +21,9 @@ from asap.proposals.situation import SPARE
 from asap.study.study import Study
 
 _WORTH_TELLING = 0.1
-"""Share of the step that one cause has to cost to be worth a word."""
+"""Share of the step that one cause has to cost to be worth a word. Judgement: what is printed."""
 _RESHARDED = 0.01
-"""Share of the step that moves between layouts have to cost."""
+"""Share of the step that moves between layouts have to cost. Judgement: what is printed."""
 _STATUS: dict[str, tuple[Status, Code]] = {
     "does_not_fit": ("rejected", Code.OUT_OF_MEMORY),
     "not_expressible": ("rejected", Code.INVALID),
@@ -91,7 +91,7 @@ def _share(found: Verification, seconds: float) -> float:
 
 
 ON_RAY = 8
-"""Configurations that go to a Ray cluster together: more would be proposed without having learnt from each other."""
+"""Configurations that go to a Ray cluster together, none having learnt from another. Judgement: the time."""
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def meaning(text: Configuration) -> frozenset[str]:
 
 
 _MOST_REPAIRS = 3
-"""Times that what was repaired is checked and repaired again: a decision may need another."""
+"""Times that what was repaired is checked again. Judgement: which programs are given up."""
 
 
 @dataclass(frozen=True)

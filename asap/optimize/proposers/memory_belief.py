@@ -14,9 +14,9 @@ from asap.optimize.outcome import Code, Try
 from asap.optimize.results import ended
 from asap.prediction.uncertainty.calibration import AllocatorOverhead
 
-_POINTS = np.linspace(-3.5, 3.5, 71)
+_POINTS = np.linspace(-3.5, 3.5, 71)  # deviations at which beliefs are summed
 OWN_SHARE = 0.25
-"""Of the deviation of the factor, what belongs to one configuration alone."""
+"""Of the factor's deviation, what one configuration has alone. Judgement: odds to fit after a death."""
 
 
 @dataclass(frozen=True)

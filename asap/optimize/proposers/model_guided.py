@@ -17,12 +17,12 @@ from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from asap.proposals.test_worth import expected_saving
 
 MOST_LOST = 2
-"""Times that a configuration which was lost is proposed again."""
+"""Times that a configuration which was lost is proposed again. Judgement: how long a session tries."""
 UNSURE = 0.1
-"""Probability that two results are in the wrong order above which the better is measured again."""
+"""Odds that two results are in the wrong order above which the better is measured again. Judgement: how often."""
 OUT_OF_MEMORY_IN_A_ROW = 2
-"""Tries that ran out of memory, with none that ran, after which the smallest change that fits is tried."""
-_LEAST = 1e-9
+"""First tries out of memory, after which the smallest change that fits is tried. Judgement: the order of tries."""
+_LEAST = 1e-9  # odds that stand for none
 
 
 @dataclass
@@ -84,7 +84,7 @@ class ModelGuided:
         return [
             self._suggestion(place, belief, self._why(place, belief, fastest), float(savings[place]))
             for place in places
-        ]  # fmt: skip
+        ]
 
     def belief(self, tries: Sequence[Try]) -> StepBelief:
         """What is believed of every step time after these tries."""
@@ -240,9 +240,7 @@ class ModelGuided:
         fill = None if self.prior.log_fill is None else float(np.exp(self.prior.log_fill[place])) * self.capacity
         low, value, high = (float(np.exp(mean + side * half)) for side in (-1, 0, 1))
         predicted = Expectation(step_time_s=value, low_s=low, high_s=high, hbm_bytes=fill)
-        return Suggestion(
-            configuration=self.prior.configurations[place], why=why, predicted=predicted, saving=saving
-        )  # fmt: skip
+        return Suggestion(configuration=self.prior.configurations[place], why=why, predicted=predicted, saving=saving)
 
 
 def _under_way(tries: Sequence[Try]) -> list[Result]:

@@ -10,7 +10,7 @@ from asap.optimize.outcome import Code, Configuration, Outcome
 from asap.plans import AXES, Plan
 
 LIKELY = 0.5
-"""Probability to run that a repair has at least."""
+"""Probability to run that a repair has at least. Judgement: which are tried."""
 _BY_AXIS = (Code.EXPOSED_COLLECTIVE, Code.SYNCHRONOUS_COLLECTIVE)
 
 

@@ -69,7 +69,7 @@ class GuidedPlans:
 
 
 MOST = 2000
-"""Configurations that are kept: the best by the model. Beyond them its order would have to be off by more than ever."""
+"""Configurations that are kept, the best by the model. Judgement: the time."""
 _HOPELESS = 1.5
 """Modelled HBM over that of a device above which nothing is tried: no published run needed so much less."""
 

@@ -73,7 +73,7 @@ class Factors:
     beyond: float = 0.0
     """Share of the traced time of products that the rates of the step model do not explain."""
 
-    def of_device(self, name: str) -> float:
+    def kernels(self, name: str) -> float:
         """Kernels of a class. What products take beyond the usual rate is the last wave of each kernel, which does not
         fill the device (Volkov & Demmel 2008): it grows with the number of kernels, not with the work of each."""
         parts = _PARTS if name == COMPUTE else (name,)
@@ -95,9 +95,9 @@ class Factors:
         possible = AXES_BEHIND.get(kind) or tuple(_BUSY)
         if kind == "all-reduce" and "reduce-scatter" not in recorded:
             possible = (*possible, "data")
-        return self.of_axes([axis for axis in possible if self.before.axes[axis] > 0])
+        return self.axes_factor([axis for axis in possible if self.before.axes[axis] > 0])
 
-    def of_axes(self, axes: Sequence[Axis]) -> float:
+    def axes_factor(self, axes: Sequence[Axis]) -> float:
         """Collectives that serve these axes."""
         return _ratio(sum(self.after.axes[axis] for axis in axes), sum(self.before.axes[axis] for axis in axes))
 
@@ -218,11 +218,11 @@ def class_labels(rank: RankTrace, plan: Plan | None = None) -> NDArray[np.str_]:
 def factor_of(factors: Factors, name: str, names: Collection[str]) -> float:
     """The target over the traced run, for one of the classes of a trace."""
     if name in OF_DEVICES:
-        return factors.of_device(name)
+        return factors.kernels(name)
     if name == HOST:
         return factors.host
     kind, *axes = name.split(" ")
-    return factors.of_axes(cast(Sequence[Axis], axes)) if axes else factors.collective(kind, names)
+    return factors.axes_factor(cast(Sequence[Axis], axes)) if axes else factors.collective(kind, names)
 
 
 KERNEL = round(3e-6 / NS)

@@ -76,7 +76,7 @@ class OneStage:
         the layers of a stage, in the traced run and in the target."""
         before, after, waited_s = found.before, found.after, self.waited_s
         own_s = step_time(scaled.graph.with_waits(0.0)).replayed_s
-        (head, ends), (head_then, ends_then) = (self._of_last(run) for run in (self.traced, found.target))
+        (head, ends), (head_then, ends_then) = (self._last_stage(run) for run in (self.traced, found.target))
         fill = passes[0]
         if waited_s:
             fill = waited_s / before.idle if self.has_head else min(waited_s / before.idle, passes[0])
@@ -88,10 +88,10 @@ class OneStage:
         if waited_s:
             bubble = own_s + waits - step_time(target).replayed_s
         else:
-            bubble = waits - before.idle * fill * found.of_device(COMPUTE)
+            bubble = waits - before.idle * fill * found.kernels(COMPUTE)
         return Changed(target, scaled.scaled | target.unseen), Added(bubble_s=bubble)
 
-    def _of_last(self, run: Run) -> tuple[float, float]:
+    def _last_stage(self, run: Run) -> tuple[float, float]:
         """Seconds by the step model that the last stage works longer than this one: in a pass, and once in a step."""
         whole, bare = (modelled(run, head, (UPDATE,)) for head in (True, False))
         each = (whole.products + whole.memory - bare.products - bare.memory) / whole.microbatches

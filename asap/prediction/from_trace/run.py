@@ -28,6 +28,7 @@ VIRTUAL_DEVICE = Chip(
     network=Network(bandwidth=_BANDWIDTH / 2, latency=_NO_LATENCY),
     sources=dict.fromkeys(_FIGURES, _SOURCE),
 )  # fmt: skip
+"""One of several that share two cores (``xla_force_host_platform_device_count``)."""
 
 
 def virtual_devices(count: int) -> Slice:

@@ -17,7 +17,7 @@ reductions among 2, 4 and 8 A100, H100 and B200 (tests/data/kernels/collectives.
 FEW_PORTS = 1.5
 """Ports of a node whose rate ZeRO-3 gets: of one, 1.5, 2, 3, 4 and all, that which is nearest to each of the two
 published sources that gather over nodes (arXiv:2104.04473, table 2; ``xtuner_longseq`` of the measurements)."""
-TINY = 1e-12
+TINY = 1e-12  # seconds that stand for none
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ def sequence_seconds(inputs: StepInputs, ring: Channel) -> Number:
     """Of all passes over a layer: keys and values are brought together forward and backward, and their gradients taken
     back; heads are swapped and swapped back, forward, backward and where attention is computed again."""
     layout = inputs.plan
-    keys_and_values = _of_own_tokens(inputs) * layout.seq * inputs.model.key_value_width / layout.model
+    keys_and_values = _own_tokens(inputs) * layout.seq * inputs.model.key_value_width / layout.model
     gathered = 3 * all_gather(keys_and_values, ring)
     swaps = inputs.workload.swaps_heads
     if not anywhere(swaps):
@@ -49,7 +49,7 @@ def sequence_seconds(inputs: StepInputs, ring: Channel) -> Number:
     passes = 2 + inputs.plan.recompute_attention
     swapped = all_to_all(_inputs_of_attention(inputs), ring, inputs.hardware.tpu)
     swapped = swapped + all_to_all(
-        _of_own_tokens(inputs) * inputs.model.out_width / inputs.plan.model, ring, inputs.hardware.tpu
+        _own_tokens(inputs) * inputs.model.out_width / inputs.plan.model, ring, inputs.hardware.tpu
     )
     return select(swaps, passes * swapped, gathered)
 
@@ -59,10 +59,10 @@ def _inputs_of_attention(inputs: StepInputs) -> Number:
     model, layout = inputs.model, inputs.plan
     copies = np.maximum(layout.seq * layout.model / model.kv_heads, 1.0)
     queries = model.qkv_width - model.key_value_width
-    return _of_own_tokens(inputs) * (queries + copies * model.key_value_width) / layout.model
+    return _own_tokens(inputs) * (queries + copies * model.key_value_width) / layout.model
 
 
-def _of_own_tokens(inputs: StepInputs) -> Number:
+def _own_tokens(inputs: StepInputs) -> Number:
     """Bytes for each element of a token's width."""
     return ACTIVATION_BYTES * inputs.tokens_per_microbatch
 

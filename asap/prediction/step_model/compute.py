@@ -15,11 +15,11 @@ from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.inputs import Number, StepInputs, anywhere, select
 
 PASSES = {"flash": 0.0, "softmax": 3.0, "unfused": 6.0}
-"""HBM passes over the scores, forward, by class of kernel."""
+"""HBM passes over the scores, forward, counted by class of kernel; what one takes is fitted (``score_traffic``)."""
 KEPT_BYTES = {"flash": 0.0, "softmax": 5.0, "unfused": 14.0}
 """Bytes that a score keeps: fused, input and output of the softmax in bf16 and a dropout mask (arXiv:2205.05198,
 section 4); unfused, three fp32 copies and a bf16 one."""
-HEADS_TOGETHER = 4
+HEADS_TOGETHER = 4  # sequences times heads that Megatron-Core's softmax kernel takes (``fusions/fused_softmax.py``)
 
 
 def score_passes(inputs: StepInputs, sequences: Number) -> Number:
@@ -190,8 +190,8 @@ GRAPH_LAUNCH = 2.5e-6
 """Seconds of the host for a CUDA graph; each of its kernels adds a nanosecond (NVIDIA, "Constant Time Launch for
 Straight-Line CUDA Graphs", CUDA 12.6, 2024)."""
 ROUTING = {"moe_router": 0.25, "moe_preprocess": 0.25}
-"""Share of the launches of a layer of experts, without its attention, that each captured module saves: scores, and
-tokens counted for each expert, come before dispatch, experts and combination (Megatron Core, ``moe_layer.py``)."""
+"""Launches of a layer of experts, attention apart, that a captured module saves: scores and counts come before dispatch
+(Megatron Core, ``moe_layer.py``). Judgement: steps with a captured router."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,7 @@ PRIORS: dict[str, Prior] = {
     "stage_exposure": Prior(0.8, 0.4),
     "overlap_window": Prior(0.8, 0.3),
 }
+"""Where constants start, and how far published runs may move them. Judgement: what these say little of."""
 
 MEASURED_LINKS = {"a100": "a100", "h100": "h100", "b200": "b200", "b300": "b200"}
 """Generations of chips whose links NCCL was measured on, and on which: these rates are not fitted to whole steps

@@ -96,7 +96,7 @@ def _allocated(inputs: StepInputs, buffers: TpuBuffers) -> StepMemory:
         + _second_copy(inputs),
         gradients=gradients * np.where(held, 1 - layout.host_optimizer, 1.0)
         + _accumulated_whole(inputs)
-        + _of_microbatch(inputs, gradients),
+        + _microbatch_bytes(inputs, gradients),
         optimizer=optimizer * (1 - layout.host_optimizer),
         activations=flight * layer.kept,
         attention=flight * layer.scores,
@@ -126,7 +126,7 @@ def _accumulated_whole(inputs: StepInputs) -> Number:
     return np.where(kept, inputs.workload.trained * ACTIVATION_BYTES * stage_parameters(inputs), 0.0)
 
 
-def _of_microbatch(inputs: StepInputs, gradients: Number) -> Number:
+def _microbatch_bytes(inputs: StepInputs, gradients: Number) -> Number:
     """What a loop over microbatches holds where XLA compiles it: a microbatch's gradients beside their sum, and the
     parameters cast for the products once, before the loop. On an H100 the two runs of docs/optimize.md are
     predicted within 3 % with that.

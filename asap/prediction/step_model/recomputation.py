@@ -18,7 +18,7 @@ from asap.prediction.step_model.memory import memory
 
 REMAT_LADDER = (Remat.NONE, Remat.SELECTIVE, Remat.FULL)
 KEEPS_ACTIVATIONS = ("nemo",)
-HBM_TARGET = 0.97  # share of the HBM that runs of this kind are driven to
+HBM_TARGET = 0.97  # share of HBM that runs are driven to; judgement: what runs that do not say recompute
 
 
 def infer_remat(

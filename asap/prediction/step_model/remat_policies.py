@@ -109,14 +109,14 @@ def remat_shares(policy: Policy, model: ModelInputs, xla: bool) -> RematShares:
     if isinstance(policy, RecomputedModules):
         return shares_of_modules(policy.modules, model)
     if isinstance(policy, RecomputedLayers):
-        return _of_some_layers(float(policy.share), remat_shares(Remat.FULL, model, xla))
+        return _share_of_layers(float(policy.share), remat_shares(Remat.FULL, model, xla))
     if isinstance(policy, Remat) and policy in _WHOLE and not (xla and policy is Remat.FULL):
         return _WHOLE[policy]
     tensors = policy if isinstance(policy, SavedTensors) else SAVED[policy]
     return _by_tensor(tensors, model, xla, policy in POLICIES.values())
 
 
-def _of_some_layers(share: float, again: RematShares) -> RematShares:
+def _share_of_layers(share: float, again: RematShares) -> RematShares:
     """Mean over layers, of which a share is computed again and the others keep all."""
     kept = _WHOLE[Remat.NONE]
     names = [field.name for field in fields(RematShares)]

@@ -122,7 +122,7 @@ def tpu_peak(
         moments=0.0,
         activations=first * kept,
         attention=first * scores,
-        temporaries=_of_layer(inputs, buffers)
+        temporaries=_layer_bytes(inputs, buffers)
         + (buffers.residuals + buffers.queued * batch) * residual
         + layer.scores_again
         + block_share(inputs, buffers) * layer.of_block,
@@ -168,7 +168,7 @@ def _kept(inputs: StepInputs, buffers: TpuBuffers, layer: Activations) -> Number
     return whole + size * keys * (layout.seq - 1) * inputs.held_key_value_width
 
 
-def _of_layer(inputs: StepInputs, buffers: TpuBuffers) -> Number:
+def _layer_bytes(inputs: StepInputs, buffers: TpuBuffers) -> Number:
     """What the backward pass of a layer has in hand, beside the residual stream."""
     model, degree = inputs.model, inputs.plan.model
     moe_share, routed = model.moe_share, model.moe_share * inputs.computed_experts

@@ -25,7 +25,7 @@ from asap.prediction.tensor_splits.layouts import (
     undivided_cost,
 )
 
-_FORWARD_AND_BACKWARD = 2
+_FORWARD_AND_BACKWARD = 2  # in both, weights of a layer are gathered
 
 
 class SplitsCost(NamedTuple):

@@ -22,13 +22,13 @@ SHARED = 0.39
 number of devices have a variance of 0.0446 inside of their groups, of 0.0728 in all."""
 UNLIKE, WIDER = 0.05, 4.0
 """Share of runs that are not as on record (another batch, no recomputation, other processes), and how many times as
-wide the shared miss is of those: a judgement. It counts where a run died that was all but sure to fit."""
+wide the shared miss is of those. Judgement: odds to fit after a run died that was all but sure to fit."""
 ACCIDENTS = 0.01
-"""Share of runs that die whatever they hold, of which other plans learn nothing: a judgement."""
+"""Share of runs that die whatever they hold, which tells nothing of others. Judgement: odds to fit after a death."""
 _UNIT = NormalDist()
-_GRID = np.linspace(-16.0, 16.0, 321)
-_FILL = np.linspace(-2.0, 2.0, 201)
-_SUREST = 1e-9
+_GRID = np.linspace(-16.0, 16.0, 321)  # points at which beliefs are summed
+_FILL = np.linspace(-2.0, 2.0, 201)  # the same, of ln(HBM that is filled)
+_SUREST = 1e-9  # odds that stand for none
 
 
 @dataclass(frozen=True)

@@ -158,16 +158,18 @@ class ResidualTransfer(BaseModel):
 
 
 _COST_BY_TENSOR, _COST_OF_MODULES = 0.75, 0.25
+"""Doublings that a policy by tensor, or by module, counts as. Judgement: widths of plans that recompute otherwise."""
 _REMAT_COST = {
     None: 0.0, Remat.NONE: 0.0, Remat.SELECTIVE: 0.25, Remat.MINIMAL: 0.5, Remat.SAVE_DOT_EXCEPT_MLP: 0.75,
     Remat.SAVE_QKV_PROJ: 0.75, Remat.SAVE_OUT_PROJ: 0.75, Remat.OFFLOAD: 0.75, Remat.FULL: 1.0,
 }  # fmt: skip
+"""The same of recomputation, by how much of a layer it repeats. Judgement: widths of other plans."""
 
 _OTHER_NUMBERS = 0.25
 """Of another number of parts of the loss, another training state, or another policy that recomputes as much: as much as
-the least recomputation."""
+the least recomputation. Judgement: widths of other plans."""
 _OTHER_BATCH = 1.0
-"""Of another batch: as much as one degree that is doubled while another is halved."""
+"""Of another batch: as much as one degree that is doubled while another is halved. Judgement: widths of other plans."""
 
 
 def plan_distances(plan: Plan, other: Plan) -> tuple[float, ...]:

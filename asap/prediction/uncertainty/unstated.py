@@ -32,7 +32,7 @@ SLOWER_NETWORKS = {0.5: 0.15, 0.25: 0.15}
 """Rate between nodes over that of the maker's own machine → how often. Of six sources that say theirs, one has the
 maker's, and the others a half to an eighth; those who do not say are taken to have it seven times in ten."""
 SHARDS_OPTIMIZER = 0.5
-"""That plain data parallelism shards the optimizer's state (ZeRO 1): as often as not."""
+"""That plain data parallelism shards the optimizer's state (ZeRO 1). Judgement: HBM of runs that do not say."""
 CONTEXT_PARALLEL: tuple[ContextParallel, ...] = ("all_gather", "ring", "ulysses")
 """Ways of context parallelism, the first as it is read; equally likely where the stack has none of its own."""
 SHARDS_SEQUENCE: dict[str | None, float] = {"nemo": 0.86, "megatron": 0.32}

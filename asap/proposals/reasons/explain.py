@@ -33,7 +33,7 @@ from asap.study.start import is_start
 from asap.study.study import Study
 
 _MOVED = 0.005
-"""Share of a step, and of HBM, from which on a part that changes is named: judgement, a line holds few."""
+"""Share of a step, and of HBM, from which on a part that changes is named. Judgement: what is printed."""
 _UNEXPLAINED = "what was measured and the model does not explain"
 
 

@@ -17,7 +17,7 @@ _RESOURCES = {
     "host": "host",
 }
 """What each part of a prediction waits for; every other part is a collective."""
-_SHOWN = 0.02
+_SHOWN = 0.02  # share of a step from which on a resource is named; judgement: what is printed
 
 
 class ModelledShare(BaseModel):

@@ -50,13 +50,14 @@ def log_interval(relative: Quantity) -> tuple[float, float]:
 
 
 LIKELY = 0.95
-"""Probability that a plan fits from which it needs no more room."""
+"""Probability that a plan fits from which it needs no more room. Judgement: the order of proposals."""
 LEAST_ODDS = 1e-9
-"""Least probability that a plan fits: no model is surer than that."""
+"""Least probability that a plan fits: no model is surer than that. Judgement: nothing but order among plans that cannot
+fit."""
 SHOWN_PRECEDENT = 0.001
-"""Gain in ``ln(step time)`` from which on a precedent is said to count."""
+"""Gain in ``ln(step time)`` from which on a precedent is said to count. Judgement: what is printed."""
 SURE_TO_FIT = 0.99
-"""Probability from which on a plan is taken to fit, and no odds are shown."""
+"""Probability from which on a plan is taken to fit, and no odds are shown. Judgement: what is printed."""
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,15 @@ from asap.proposals.selection.candidate import (
 from asap.proposals.selection.strategy import ALONE, strategy
 
 HALF = 0.5
-"""Share of the first proposal's gain that another one is expected to bring, at least."""
+"""Share of the first proposal's gain that another one is expected to bring, at least. Judgement: how many are
+proposed."""
 QUARTER = HALF * HALF
 """Share of what counts of the first proposal: half the gain, at half the odds."""
 LONGER = math.log(1.1)
-"""``ln`` of how much longer than a better plan one may take where there is nothing to gain on."""
+"""``ln`` of how much longer than a better plan one may take where there is nothing to gain on. Judgement: how many are
+proposed."""
 SURER = 0.1
-"""Probability by which a plan has to be likelier to fit than another to be surer."""
+"""Probability by which a plan has to be likelier to fit than another to be surer. Judgement: how many are proposed."""
 
 
 def gains_far_less(one: Candidate, first: Candidate) -> bool:
@@ -48,17 +50,20 @@ def _time_over_odds(one: Candidate) -> float:
     return -expected_gain(one.prediction) - math.log(fit_odds(one.prediction))
 
 
-COUNT = 3
+COUNT = 3  # proposals, as the tool promises
 MEASURABLE = 0.01
 """Gain in ``ln(step time)`` below which a plan is no proposal: medians of two short runs differ by as much."""
 LEAST_WORTH = MEASURABLE / 4
-"""Gain after doubt below which a plan is no proposal: one that gains 1.5 % has to be faster with 58 % at least."""
+"""Gain after doubt below which a plan is no proposal: one that gains 1.5 % has to be faster with 58 % at least.
+Judgement: which are."""
 NOTABLE = -math.log(0.97)
-"""Gain in ``ln(step time)`` from which on a plan is a proposal however wide its interval, with its odds beside it."""
+"""Gain in ``ln(step time)`` from which on a plan is a proposal however wide its interval, with its odds beside it.
+Judgement: which are."""
 SAME_HBM = 0.1
-"""Share of HBM within which two plans need the same."""
+"""Share of HBM within which two plans need the same. Judgement: the order of proposals."""
 SAME_BET = 0.1
-"""Share of what counts within which two plans are as good a bet: the one that changes less is safer to try."""
+"""Share of what counts within which two plans are as good a bet: the one that changes less is safer to try. Judgement:
+the order of proposals."""
 DATA_PARALLEL = ("replica", "data")
 """Axes that take what the others leave."""
 

@@ -16,11 +16,11 @@ from asap.plans.enumeration import Table
 from asap.study.study import Study
 
 SIMILAR_RUNS = 50
-"""Precedents that are searched for one that made the same move."""
+"""Precedents that are searched for one that made the same move. Judgement: which are found."""
 
 LEAST_WEIGHT = 0.25
 """Least weight of a precedent that is cited: that of an even chance that the change made the difference, for the same
-move in a run half-way between any run and the same one."""
+move in a run half-way between any run and the same one. Judgement: which are cited."""
 
 SAME_MOVE = 0.999
 """Similarity from which two moves are the same but for rounding."""

@@ -31,7 +31,7 @@ CHANGE_COST = MEASURABLE / 2
 """Gain in ``ln(step time)`` that each changed lever, and each doubling of the mesh, has to bring to be worth changing:
 half of what two short runs can tell apart."""
 LEADING = 20_000
-"""Places that are looked at more closely."""
+"""Places that are looked at more closely. Judgement: the time of a search."""
 ROUNDING = 1e-9
 """Difference in ``ln(step time)`` that is none."""
 

@@ -15,8 +15,7 @@ from asap.plans.axes import MEANINGS
 from asap.plans.remat import recomputed_tensors, saved_tensors
 from asap.plans.validity import Degrees
 from asap.prediction.evaluation import GridEvaluation
-from asap.proposals.reasons.principle_of import principle_of
-from asap.proposals.reasons.principles import HOST_MAKES_ROOM, Direction, Principle
+from asap.proposals.principles import HOST_MAKES_ROOM, Direction, Principle, principle_of
 
 NAMES = {**MEANINGS, **{lever.name: lever.title for lever in LEVERS}}
 ALONE = " alone"

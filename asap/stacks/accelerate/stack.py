@@ -111,7 +111,7 @@ def counted(settings: Settings, devices: int | None) -> dict[str, object]:
         said |= {key: 1 if size is None else size for key, size in sizes.items()}
     if layout_of(TABLE, settings) == "hybrid":
         each = axis_degree(TABLE, settings, "model") * axis_degree(TABLE, settings, "seq")
-        machine = _of_machine(settings)
+        machine = _processes_each(settings)
         if not machine or (devices // each) % machine:
             raise InexpressiblePlanError(f"HYBRID_SHARD shards over a machine, and {PROCESSES} does not say its GPUs")
         said[_size_key(settings, "data")] = machine
@@ -121,7 +121,7 @@ def counted(settings: Settings, devices: int | None) -> dict[str, object]:
 def refusals(settings: Settings, plan: Plan) -> Iterator[str]:
     """Why it does not run a plan beside its settings."""
     first = is_fsdp(settings) and not _has_sizes(settings)
-    if first and plan.degree("replica") > 1 < plan.degree("data") != _of_machine(settings):
+    if first and plan.degree("replica") > 1 < plan.degree("data") != _processes_each(settings):
         yield "version 1 of FSDP replicates over machines alone, and fsdp_version: 2 has sizes for it"
 
 
@@ -136,7 +136,7 @@ def written(settings: Settings, plan: Plan, changed: Mapping[str, str], **_: obj
         found = {KIND: "FSDP", **_NEW, **{key: value for key, value in found.items() if key != KIND}}
     elif not sharded or not _has_sizes(settings):
         found = {key: value for key, value in found.items() if key not in sizes}
-        found |= _of_first(settings, replica, data) if sharded else {}
+        found |= _first_version(settings, replica, data) if sharded else {}
     if found.get(_RECOMPUTES) == "true" and not is_fsdp({**settings, **found}):
         found[_RECOMPUTE] = found.pop(_RECOMPUTES)
     if plan.remat is Remat.NONE and settings.get(_RECOMPUTE) is None:
@@ -164,7 +164,7 @@ def lines_to_paste(settings: Settings, current: Settings | None = None) -> str:
     return "\n".join(text for text in (yaml_lines(own, current), second) if text)
 
 
-def of_option(said: object) -> dict[str, Any]:
+def fsdp_option(said: object) -> dict[str, Any]:
     """What the words of the Trainer's option say in Accelerate's; without it replicas, and all is sharded where no
     strategy is among them (``--fsdp auto_wrap``); raises PlanError where it has none of its words."""
     text = " ".join(map(str, said)) if isinstance(said, list) else str(said or "").casefold()
@@ -204,15 +204,15 @@ def _has_sizes(settings: Settings) -> bool:
     return str(settings.get(fsdp_key(settings, "version"))) == "2"
 
 
-def _of_machine(settings: Settings) -> int:
+def _processes_each(settings: Settings) -> int:
     """Processes of a machine; 0 where they are not said."""
     return degree(settings, PROCESSES) // degree(settings, MACHINES) if PROCESSES in settings else 0
 
 
-def _of_first(settings: Settings, replica: int, data: int) -> dict[str, str]:
+def _first_version(settings: Settings, replica: int, data: int) -> dict[str, str]:
     """The strategy of version 1, where the configuration says it: over all processes, or over those of a machine."""
     hybrid = layout_of(TABLE, settings) == "hybrid"
-    kept = hybrid and data == _of_machine(settings) if replica == 1 else hybrid
+    kept = hybrid and data == _processes_each(settings) if replica == 1 else hybrid
     if kept or (replica == 1 and layout_of(TABLE, settings) == "data"):
         return {}
     keys = (fsdp_key(settings, "sharding_strategy"), fsdp_key(settings, "reshard_after_forward"))

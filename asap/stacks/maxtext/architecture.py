@@ -60,7 +60,7 @@ def model_of(settings: StackSettings) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 def _described(settings: StackSettings, name: str | None) -> dict[str, Any]:
     """Fields of the model of the settings, its shapes by their scale."""
-    said = {key: value for key, value in _TABLE.with_defaults(settings).items() if str(value) not in ("0", "-1")}
+    said = {key: value for key, value in _TABLE.add_defaults(settings).items() if str(value) not in ("0", "-1")}
     full = StackSettings(said, settings.where(), settings.places)
     block, known = full.text("decoder_block") or "", _TABLE.model.families
     if block not in known:

@@ -116,7 +116,7 @@ def layers_of(settings: Settings, model: Architecture) -> int | None:
     return _said(settings, LAYERS) or (model.layers - model.leading_dense_layers if model.layers else None)
 
 
-def of_plan(settings: StackSettings, plan: Plan | None, model: Architecture | None, *_: object) -> dict[str, Any]:
+def plan_fields(settings: StackSettings, plan: Plan | None, model: Architecture | None, *_: object) -> dict[str, Any]:
     """Fields of the workload. Only gradients of fp32 weights are cast to ``grad_dtype`` (MaxText's
     trainers/pre_train/train.py); without a factor every expert computes every token (``dense_matmul``, layers/moe.py).
     """
@@ -167,12 +167,12 @@ def changes(
     facts, layout = facts_of(plan), write_layout(plan, current, topology)
     found = expressed(spec, plan, current, global_batch, layers)
     if current:
-        found = _without_superfluous(spec, found, current, plan, global_batch, layers)
+        found = _drop_superfluous(spec, found, current, plan, global_batch, layers)
     beside = beside_mesh(spec, plan, current)
     found |= layout | {key: value for key, value in beside.items() if str(current.get(key, "")) != value}
     found |= needed(spec.rules, facts, current)
     found |= {"max_target_length": str(sequence)} if sequence and not current else {}
-    beside_model = _of_model(found, current) and not is_on(current, OVERRIDE_MODEL)
+    beside_model = _is_model(found, current) and not is_on(current, OVERRIDE_MODEL)
     return found | ({OVERRIDE_MODEL: "true"} if beside_model else {})
 
 
@@ -187,7 +187,7 @@ def expressed(
     return found | _batch(plan, global_batch) | _pipeline(plan, layers) | write_remat(plan, current)
 
 
-def _of_model(changed: Mapping[str, str], current: Settings) -> bool:
+def _is_model(changed: Mapping[str, str], current: Settings) -> bool:
     """Whether the model's file sets what changes, which only a command overrides."""
     said = current.get(OF_MODEL)
     return isinstance(said, list) and not changed.keys().isdisjoint(said)
@@ -221,11 +221,11 @@ def _pipeline(plan: Plan, layers: int | None) -> dict[str, str]:
     return found | ({_EACH: str(each)} if layers else {})
 
 
-def _without_superfluous(
+def _drop_superfluous(
     spec: Spec, overrides: dict[str, str], current: Settings, plan: Plan, batch: int | None, layers: int | None
 ) -> dict[str, str]:
     """Overrides without those that the plan, read back, does not miss."""
-    settings = spec.with_defaults(current)
+    settings = spec.add_defaults(current)
     unknown = {field: getattr(plan, field) for field in ("microbatches", "remat") if getattr(plan, field) is None}
     unknown |= {field: getattr(plan, field) for field in OF_WORKLOAD}
     wanted = plan.model_copy(update={"offload": tuple(sorted(plan.offload))})
@@ -247,9 +247,9 @@ def _without_superfluous(
         {other: overrides[other] for other in overrides if other != key} for key in overrides if key not in TENSORS
     )
     kept = next(filter(runs, fewer), None)
-    return overrides if kept is None else _without_superfluous(spec, kept, current, plan, batch, layers)
+    return overrides if kept is None else _drop_superfluous(spec, kept, current, plan, batch, layers)
 
 
 def lines(_: Spec, changed: Mapping[str, str], current: Settings) -> str:
     """Overrides as arguments of the launcher, ``ici_fsdp_parallelism=16 …``, or as YAML where all was said so."""
-    return yaml_lines(changed) if OF_YAML in current and not _of_model(changed, current) else paste_line(changed)
+    return yaml_lines(changed) if OF_YAML in current and not _is_model(changed, current) else paste_line(changed)

@@ -16,7 +16,7 @@ from asap.stacks.megatron.degrees import (
     TENSOR,
     experts_over,
 )
-from asap.stacks.megatron.releases import of_forks
+from asap.stacks.megatron.releases import rename_fork_options
 from asap.stacks.megatron.stages import (
     GRANULARITY,
     counted_layers,
@@ -32,7 +32,7 @@ Settings = Mapping[str, object]
 
 def prepared(settings: Settings, _: int | None = None) -> Settings:
     """The arguments under Megatron-LM's names, those of its forks and of Megatron-DeepSpeed among them."""
-    return of_forks(settings if isinstance(settings, StackSettings) else StackSettings(settings, ""))
+    return rename_fork_options(settings if isinstance(settings, StackSettings) else StackSettings(settings, ""))
 
 
 def model_of(settings: StackSettings) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -40,7 +40,7 @@ def model_of(settings: StackSettings) -> tuple[dict[str, Any], tuple[str, ...]]:
     return fields_of(settings) if "num_layers" in settings else ({}, ())
 
 
-def of_plan(
+def plan_fields(
     settings: StackSettings, plan: Plan | None, model: Architecture | None, batch: int | None, framework: str
 ) -> dict[str, Any]:
     """Fields of the workload."""

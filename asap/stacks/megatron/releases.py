@@ -137,7 +137,7 @@ def reminder(changed: Mapping[str, str | bool]) -> str:
 _KEY_HEADS = ("num_key_value_heads", "num_query_groups", "group_query_attention", "attention_head_type")
 
 
-def of_forks(settings: StackSettings) -> StackSettings:
+def rename_fork_options(settings: StackSettings) -> StackSettings:
     """The same arguments, with what others call otherwise under the names of Megatron-LM."""
     renamed = spec("megatron").renamed
     said: dict[str, Any] = {today: settings[key] for key, today in renamed.items() if key in settings}

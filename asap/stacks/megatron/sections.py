@@ -49,7 +49,7 @@ def arguments_of(values: Values, kind: str) -> tuple[dict[str, Any], dict[str, s
     if str(model.get("position_embedding_type", "learned_absolute")) == "learned_absolute":
         found.setdefault("max_position_embeddings", found.get("seq_length"))
     found |= meant(spec("nemo").means, {**flat, **model, "dialect": kind})
-    found |= _of_bridge(flat, model) if kind == BRIDGE else {}
+    found |= _bridge_settings(flat, model) if kind == BRIDGE else {}
     if kind == BRIDGE and (core or "_target_" in model):
         found[CORE_SECTION] = f"model.{_TRANSFORMER}" if core else "model"
     return found, open_
@@ -61,7 +61,7 @@ def _within(flat: Values, section: str) -> dict[str, Any]:
     return {name: value for key, value in own.items() if "." not in (name := key.removesuffix("._target_"))}
 
 
-def _of_bridge(flat: Values, model: Values) -> dict[str, Any]:
+def _bridge_settings(flat: Values, model: Values) -> dict[str, Any]:
     """Megatron-Bridge: all of its sections, with its precision said as a whole."""
     found = section_arguments({key: value for key, value in flat.items() if not key.startswith("model.")})
     found["seq_length"] = model.get("seq_length") or found.get("seq_length")

@@ -18,7 +18,7 @@ from asap.stacks.megatron.degrees import counted as counted
 from asap.stacks.megatron.degrees import layout as layout
 from asap.stacks.megatron.reading import model_of as model_of
 from asap.stacks.megatron.reading import notes_on as notes_on
-from asap.stacks.megatron.reading import of_plan as of_plan
+from asap.stacks.megatron.reading import plan_fields as plan_fields
 from asap.stacks.megatron.reading import prepared as prepared
 from asap.stacks.megatron.releases import JOINT, Changes, is_megatron_deepspeed, is_set, reminder
 from asap.stacks.megatron.stages import (
@@ -74,7 +74,7 @@ def changes(
     check(plan, current)
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
     if spec.contract == "nemo":
-        _of_nemo(arguments)  # which refuses what NeMo has no words for
+        _nemo_settings(arguments)  # which refuses what NeMo has no words for
         arguments |= {_SEQUENCE: False} if plan.degree("model") == 1 and is_set(current, _SEQUENCE) else {}
     if spec.contract != "megatron":
         arguments = in_words_of_core(arguments)
@@ -82,13 +82,13 @@ def changes(
         beside = needed(table_of("megatron").rules, facts_of(plan), current)
         arguments = by_layers(arguments, plan, current, layers)
         arguments |= {option: value for option, value in beside.items() if not is_set(current, option)}
-        arguments |= of_start(plan, global_batch, sequence) if not current and sequence else {}
+        arguments |= starting_settings(plan, global_batch, sequence) if not current and sequence else {}
     return {key: str(value).lower() if isinstance(value, bool) else value for key, value in arguments.items()}
 
 
 def lines(spec: Spec, changed: Mapping[str, str], current: Settings) -> str:
     """Arguments that change, as options of a command or overrides of Hydra."""
-    arguments = _with_switches(changed)
+    arguments = _add_switches(changed)
     if spec.contract != "megatron":
         return hydra_overrides(arguments, spec.contract, current)
     joint = str(current.get(JOINT, "-"))
@@ -96,12 +96,12 @@ def lines(spec: Spec, changed: Mapping[str, str], current: Settings) -> str:
     return switches_line({key.replace("-", "_"): value for key, value in changed.items()}, joint) + also
 
 
-def of_yaml(changed: Mapping[str, str]) -> _Values:
+def yaml_values(changed: Mapping[str, str]) -> _Values:
     """Arguments that change, for a YAML that holds them by name."""
-    return _yaml_values(_with_switches(changed))
+    return _yaml_values(_add_switches(changed))
 
 
-def _with_switches(changed: Mapping[str, str]) -> Changes:
+def _add_switches(changed: Mapping[str, str]) -> Changes:
     switches: dict[str, str | bool] = {"true": True, "false": False}
     return {key.replace("-", "_"): switches.get(value, value) for key, value in changed.items()}
 
@@ -116,7 +116,7 @@ def hydra_overrides(arguments: Mapping[str, str | bool], stack: str, current: Se
     own = {today: name for name, today in table.renamed.items()} if of_nemo else {}
     core = "model" if of_nemo else str(current.get(CORE_SECTION, f"{_FORCED}model"))
     terms = []
-    for key, value in _yaml_values(_of_nemo(arguments) if of_nemo else arguments).items():
+    for key, value in _yaml_values(_nemo_settings(arguments) if of_nemo else arguments).items():
         name = _VIRTUAL_SIZE if key in _OF_STAGES else own.get(key, key)
         text = "null" if value is None else str(value).lower() if isinstance(value, bool) else value
         known = not of_nemo or not current or not {key, name, name.partition(".")[0]}.isdisjoint(current)
@@ -132,7 +132,7 @@ def _yaml_values(arguments: Mapping[str, str | bool]) -> _Values:
     return {**values, MODULES: f"[{','.join(modules.split())}]"} if isinstance(modules, str) else values
 
 
-def _of_nemo(arguments: Mapping[str, str | bool]) -> Changes:
+def _nemo_settings(arguments: Mapping[str, str | bool]) -> Changes:
     """Arguments that change for NeMo, which has PyTorch's FSDP, with another optimizer
     (``nlp/parts/megatron_trainer_builder.py``).
 
@@ -169,7 +169,7 @@ def check(plan: Plan, current: Settings) -> None:
         raise PlanError(f"Megatron-LM refuses it: {reason}")
 
 
-def of_start(plan: Plan, global_batch: int | None, sequence: int) -> Changes:
+def starting_settings(plan: Plan, global_batch: int | None, sequence: int) -> Changes:
     """What a plan is predicted with where nothing runs yet: a distributed optimizer, bf16, sequence parallelism.
 
     Args:

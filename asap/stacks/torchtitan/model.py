@@ -53,9 +53,7 @@ def model_of(settings: StackSettings) -> tuple[Architecture | str, tuple[str, ..
     catalogued = _CATALOGUE.get(name, "{}").format(bare)
     known = find_architecture(_OTHERS.get(catalogued, catalogued)) if name in _CATALOGUE else None
     known = _DEBUG_MODEL if bare == "debugmodel" and name == "llama3" else known
-    found, notes = _with_saved(
-        known.model_copy(update={"name": title}) if known else Architecture(name=title), settings
-    )
+    found, notes = _add_saved(known.model_copy(update={"name": title}) if known else Architecture(name=title), settings)
     asked = f"the model {title} is not in the catalogue: add {SHAPES}"
     return found, notes if known else (*notes, asked)
 
@@ -76,7 +74,7 @@ def _known() -> frozenset[str]:
     return spec("torchtitan").words | irrelevant("torchtitan")
 
 
-def _with_saved(known: Architecture, settings: Settings) -> tuple[Architecture, tuple[str, ...]]:
+def _add_saved(known: Architecture, settings: Settings) -> tuple[Architecture, tuple[str, ...]]:
     """The model with the layers, width and vocabulary of a run's JSON, which win over those of its flavor."""
     said = {field: settings.get(key) for field, key in _SAVED.items()}
     shapes = {field: value for field, value in said.items() if type(value) is int and value > 0}
@@ -104,7 +102,7 @@ _OF_DECODER = {"param_init", "dim", "vocab_size", "output", "tok_embeddings", "n
 _OF_ATTENTION = ("n_heads", "n_kv_heads", "head_dim")
 
 
-def of_modules(values: Mapping[str, Any]) -> Mapping[str, Any]:
+def read_modules(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The modules of a dense decoder, as torchtitan printed them in the spring of 2026, as its arguments of before."""
     layers, others = values.get("layers"), {key for key, value in values.items() if value is not None} - _OF_DECODER
     if not isinstance(layers, list) or others - {"enable_weight_tying"}:

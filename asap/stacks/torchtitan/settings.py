@@ -87,7 +87,7 @@ def recomputing(settings: Settings, plan: Plan) -> dict[str, str]:
     raise PlanError(f"torchtitan has no recomputation like remat={plan.remat.value}", hint=hint)
 
 
-def with_batch(plan: Plan, settings: Settings, wanted: Mapping[str, str]) -> dict[str, str]:
+def batch_settings(plan: Plan, settings: Settings, wanted: Mapping[str, str]) -> dict[str, str]:
     """Settings that are wanted, with the batch as the release of those on record has it.
 
     Args:

@@ -54,7 +54,7 @@ def written(
     """Settings of a plan with those of experts, stages and batches, and what they need beside them."""
     others = {key: value for key, value in wanted.items() if key != titan.EXPERT}
     found = {**others, **titan.expert_degrees(plan, settings), **stage_settings(plan, settings, layers)}
-    return titan.with_batch(plan, settings, found)
+    return titan.batch_settings(plan, settings, found)
 
 
 def lines(_: Spec, changed: Mapping[str, str], current: Settings) -> str:
@@ -62,7 +62,7 @@ def lines(_: Spec, changed: Mapping[str, str], current: Settings) -> str:
     return python_lines(changed) if PYTHON in current else titan.toml_lines(changed)
 
 
-def of_plan(settings: Settings, plan: Plan | None, model: Architecture | None, *_: object) -> dict[str, Any]:
+def plan_fields(settings: Settings, plan: Plan | None, model: Architecture | None, *_: object) -> dict[str, Any]:
     """Fields of the workload that hang on the plan: what is sharded, and over which axes experts lie."""
     sharded = plan is not None and plan.degree("data") * plan.degree("expert") > 1
     split = plan is not None and plan.degree("model") > 1

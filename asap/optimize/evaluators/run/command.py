@@ -155,7 +155,7 @@ class Command:
 
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-_LONGEST_NAME = 39
+_LONGEST_NAME = 39  # signs, as xpk says
 
 
 def name_of_try(session: str, number: str) -> str:

@@ -39,7 +39,7 @@ def tracked_step(target: str) -> MeasuredStep | Feedback:
 
 
 _WORTH_TELLING = 0.1
-"""Share of the time that one cause has to cost to be worth a word."""
+"""Share of the time that one cause has to cost to be worth a word. Judgement: what is printed."""
 _CODES: dict[str, Code] = dict.fromkeys(("idle_device", "host_bound"), Code.LAUNCH_BOUND)
 _CODES["communication_bound"] = Code.EXPOSED_COLLECTIVE
 """Code of a finding, by its rule."""
@@ -76,11 +76,11 @@ def profile_feedback(profile: Profile) -> Iterator[Feedback]:
             yield feedback(code, found.statement.rstrip("."))
 
 
-_POLL_S = 0.05
+_POLL_S = 0.05  # seconds between two looks at a log; judgement: only the time
 _THROTTLED = 1.1
-"""Median of the last third of the steps over that of the first from which on they are said to grow longer."""
+"""Median of the last third of the steps over the first's, of steps that grow. Judgement: which tries are doubted."""
 _BY_CHANCE = 0.01
-"""Probability that steps in random order show as much of a trend, below which it is one."""
+"""Odds of as much of a trend by chance, below which it is one. Judgement: which tries are doubted."""
 _NOISY = 0.03
 """Standard error of the mean above which it says little: undisturbed steps vary by as much each
 (:data:`asap.diagnosis.facts.STEP_TIME_VARIATION`)."""

@@ -58,11 +58,11 @@ _LEFT_TO_THE_LAUNCHER = "-1"
 _UNSET = ("none", "false", "null", "0")
 _SHOWN_AS = {"recompute_activations": ("recompute_granularity",)}
 """Options that Megatron-LM turns into others before it prints them (``arguments.py``)."""
-_TAIL = 200
-_CHUNK = 1 << 20
-_MOST_AT_END = 32 << 20
+_TAIL = 200  # lines in which the reason of a death is looked for; judgement: what is found
+_CHUNK = 1 << 20  # bytes read at once
+_MOST_AT_END = 32 << 20  # bytes of a backlog that is read whole; judgement: only the time
 MOST_BYTES = 4 << 30
-"""A log that grows beyond this is of no run that goes well."""
+"""A log that grows beyond this is of no run that goes well. Judgement: which tries end."""
 
 
 class RunLog:
@@ -210,9 +210,9 @@ _INVALID = re.compile(
     r"InvalidArgumentError|TypeError)\b.*|.*\berror: (?:unrecognized|argument|the following arguments).*"
 )
 _RAISED = re.compile(r"^(?:\w{1,100}\.){0,20}\w*(?:Error|Exception|Interrupt)\b.*")
-_QUOTED = 200
-_KILLED = 137
-_TERMINATED = 143
+_QUOTED = 200  # signs of a message
+_KILLED = 137  # as shells count signals: 128 + SIGKILL
+_TERMINATED = 143  # 128 + SIGTERM
 
 
 def why_it_died(lines: Sequence[str], code: int | None, steps: int) -> tuple[Status, Feedback]:

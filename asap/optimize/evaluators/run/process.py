@@ -12,7 +12,7 @@ import subprocess
 import time
 from pathlib import Path
 
-GRACE_S = 10.0
+GRACE_S = 10.0  # seconds from SIGTERM to SIGKILL; judgement: what a try may still write
 _WRAPPER = """
 echo $$ > pid.tmp && mv pid.tmp pid
 (

@@ -55,9 +55,9 @@ def _rate_on_blackwell(workload: Workload, chip: Chip) -> float:
 
 
 HOST_UPDATE = 1.2e11
-"""Bytes/s of Adam on the processors of a node: a judgement, after what ZeRO-Offload (arXiv:2101.06840) gives for 10
-billion parameters, 2.6 s, which was not looked up again. A whole step of 3 billion took 2.4 to 3.1 s on two A100s
-(microsoft/DeepSpeed#7474)."""
+"""Bytes/s of Adam on the processors of a node, after what ZeRO-Offload (arXiv:2101.06840) gives for 10 billion
+parameters, 2.6 s, which was not looked up again. A whole step of 3 billion took 2.4 to 3.1 s on two A100s
+(microsoft/DeepSpeed#7474). Judgement: steps with an optimizer on the host."""
 SLOWEST_HOST_LINK = 1.6e10
 """Bytes/s to the host in one direction, where a chip's maker publishes none: that of the slowest chip that has one."""
 

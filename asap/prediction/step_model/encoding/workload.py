@@ -65,8 +65,8 @@ def gathers_logits(w: Workload) -> bool:
     return (w.framework or "").casefold().startswith(GATHERS_LOGITS)
 
 
-FP32_MASTER = 4.0
-OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}
+FP32_MASTER = 4.0  # bytes of a parameter in fp32 beside the one that computes
+OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}  # bytes of one moment in fp32
 OPTIMIZERS = ("adamw", "adam", "adam_pax", *OPTIMIZER_BYTES)
 """Optimizers whose state is known; those of Adam's kind keep two moments."""
 FROM_STATE = (
@@ -75,7 +75,7 @@ FROM_STATE = (
 """Fields that follow from the training state, and from whether residuals are split."""
 OF_STATE = ("first_moment", "second_moment", "weight_precision", "optimizer", "sequence_parallel")
 """What a plan says of them."""
-HALF = 2.0
+HALF = 2.0  # bytes in bf16 or fp16
 DDP_BUCKET = 25 * 2.0**20
 """Bytes (``bucket_cap_mb`` of PyTorch's DistributedDataParallel, ``ddp_bucket_cap_mb`` of nanotron)."""
 FROZEN_BYTES = {"int8": 1.0, "nf4": 0.516}
@@ -83,7 +83,7 @@ FROZEN_BYTES = {"int8": 1.0, "nf4": 0.516}
 DEQUANTIZED_BYTES = 18.0
 """Bytes of HBM in whose time a weight is restored, once for each pass: Llama-3.1 8B in torchtune on an RTX 4090 takes
 0.12 s (its README), Qwen-7B in 4 bits of GPTQ on an A100 62 ms (its README, 512 tokens)."""
-OPERAND_BYTES = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5, "fp32": 4.0}
+OPERAND_BYTES = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5, "fp32": 4.0}  # widths of the formats
 LOGIT_BYTES = {"maxtext": 2.0, "jax": 2.0, "fsdp": 4.0, "nemo": 6.0}
 EAGER_LOGIT_BYTES = 12.0
 """Bytes per logit: XLA fuses the loss over bf16 logits, fused cross entropy adds a gradient in place; Megatron-Core
@@ -178,10 +178,10 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         dequantized_bytes=0.0,
         adapter_width=0.0,
     )
-    return inputs if w.adapter_rank is None else _with_adapters(inputs, w, architecture)
+    return inputs if w.adapter_rank is None else _add_adapters(inputs, w, architecture)
 
 
-def _with_adapters(inputs: WorkloadInputs, w: Workload, architecture: Architecture) -> WorkloadInputs:
+def _add_adapters(inputs: WorkloadInputs, w: Workload, architecture: Architecture) -> WorkloadInputs:
     """Frozen weights have no gradients and no state; adapters have both, in fp32 (peft, ``autocast_adapter_dtype``).
     What lies outside of the layers is not quantized (transformers, ``get_keys_to_not_convert``)."""
     counted = count_parameters(architecture)

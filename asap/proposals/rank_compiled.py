@@ -10,14 +10,15 @@ from asap.core.errors import BadInputError
 from asap.core.units import Provenance, Quantity
 from asap.plans import Plan
 from asap.prediction.prediction import COMPILED, MemoryPrediction, Prediction
+from asap.proposals.ranked_candidates import RankedCandidates
 from asap.proposals.selection.candidate import Candidate, fits, set_prediction
 from asap.proposals.selection.choice import choose
-from asap.proposals.selection.ranked_candidates import RankedCandidates
 
 Verify = Callable[[Sequence[Plan]], Sequence[Verification]]
 
 ROUNDS = 4
-"""Rounds of replacing plans that do not fit; each compiles those of the best three that are new."""
+"""Rounds of replacing plans that do not fit; each compiles those of the best three that are new. Judgement: how long
+compiling may take."""
 
 SOURCE = "modelled and compiled, each weighed by its interval"
 
@@ -70,10 +71,10 @@ def compile_candidates(ranked: RankedCandidates, verify: Verify, log_half_width:
             break
         found.update(zip(wanted, verify(wanted), strict=True))
         baseline = found.get(incumbent.plan) if incumbent else None
-        sized = [_with_memory(candidate, found) for candidate in ranked.candidates]
-        candidates = _ordered([_with_time(c, found.get(c.plan), baseline, log_half_width, batch) for c in sized], found)
+        sized = [_set_memory(candidate, found) for candidate in ranked.candidates]
+        candidates = _ordered([_set_time(c, found.get(c.plan), baseline, log_half_width, batch) for c in sized], found)
     if incumbent and baseline:
-        incumbent = _with_compiled_memory(incumbent, baseline)
+        incumbent = _set_compiled_memory(incumbent, baseline)
     return replace(ranked, incumbent=incumbent, candidates=candidates)
 
 
@@ -92,16 +93,16 @@ def _ordered(candidates: list[Candidate], found: dict[Plan, Verification]) -> li
     return sorted(candidates, key=key)
 
 
-def _with_memory(candidate: Candidate, found: dict[Plan, Verification]) -> Candidate:
+def _set_memory(candidate: Candidate, found: dict[Plan, Verification]) -> Candidate:
     verification = found.get(candidate.plan)
     return (
         candidate
         if verification is None
-        else replace(candidate, prediction=_with_compiled_memory(candidate.prediction, verification))
+        else replace(candidate, prediction=_set_compiled_memory(candidate.prediction, verification))
     )
 
 
-def _with_compiled_memory(prediction: Prediction, found: Verification) -> Prediction:
+def _set_compiled_memory(prediction: Prediction, found: Verification) -> Prediction:
     """The prediction with the compiler's HBM in place of ours, and its verdict as a note."""
     note = f"{COMPILED}{found.program}: {found.verdict}"
     if note in prediction.notes:
@@ -117,7 +118,7 @@ def _with_compiled_memory(prediction: Prediction, found: Verification) -> Predic
     return prediction.model_copy(update=changed)
 
 
-def _with_time(
+def _set_time(
     candidate: Candidate,
     found: Verification | None,
     baseline: Verification | None,

@@ -13,7 +13,7 @@ from asap.evidence.effect import revise
 from asap.evidence.fact import StatedFact
 from asap.plans import Plan
 from asap.plans.enumeration import Table, mesh_of
-from asap.prediction.predict_study import candidate_plans, expect, with_settings
+from asap.prediction.predict_study import candidate_plans, expect, keep_settings
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.candidate import LIKELY, Candidate, fits, rank, set_prediction
@@ -128,7 +128,7 @@ def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCan
 
 def _said_in_full(study: Study, plan: Plan) -> Plan:
     """The plan with what it is predicted with, where no plan runs that says it and the launcher has words for it."""
-    whole = with_settings(study, plan) if study.plan is None else plan
+    whole = keep_settings(study, plan) if study.plan is None else plan
     return whole if whole == plan or why_not_launched(study, whole) is None else plan
 
 

@@ -1,16 +1,40 @@
-"""The principle behind a change, in the words that hold for the two plans."""
+"""Why a change of one axis or lever helps, what it costs, and the note that says so, by table."""
 
-from dataclasses import replace
+import tomllib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
 
 from asap.plans import Plan, Remat
 from asap.plans.remat import SavedTensors, saved_tensors
-from asap.proposals.reasons.principles import (
-    HOST_FOR_RECOMPUTATION,
-    HOST_MAKES_ROOM,
-    PRINCIPLES,
-    Direction,
-    Principle,
-)
+
+Direction = Literal["more", "less"]
+
+
+@dataclass(frozen=True)
+class Principle:
+    """What one change of one axis does, and where to read about the part of it that most needs a source."""
+
+    reason: str
+    trade_off: str
+    claim: Literal["reason", "trade_off"]
+    note: str
+    """ID in the knowledge base."""
+
+    @property
+    def claimed(self) -> str:
+        """The sentence that the note stands behind."""
+        return self.reason if self.claim == "reason" else self.trade_off
+
+
+def _read() -> dict[tuple[str, Direction], Principle]:
+    table = tomllib.loads(Path(__file__).with_name("principles.toml").read_text(encoding="utf-8"))
+    return {(name, way): Principle(**said) for name, ways in table.items() for way, said in ways.items()}
+
+
+PRINCIPLES = _read()
+HOST_FOR_RECOMPUTATION = PRINCIPLES["host_for_recomputation", "less"]
+HOST_MAKES_ROOM = PRINCIPLES["host_makes_room", "less"]
 
 
 def principle_of(axis: str, direction: Direction, plan: Plan, incumbent: Plan) -> Principle:
@@ -28,7 +52,7 @@ def principle_of(axis: str, direction: Direction, plan: Plan, incumbent: Plan) -
     found, plans = PRINCIPLES[axis, direction], (plan, incumbent)
     sharded, pipelined = (any(each.degree(one) > 1 for each in plans) for one in ("data", "stage"))
     if axis == "microbatches":
-        return _of_microbatches(direction, plan, incumbent, pipelined)
+        return _microbatch_principle(direction, plan, incumbent, pipelined)
     if (axis, direction) == ("data", "less") and plan.degree("data") == 1:
         return replace(found, reason="no weights are gathered", trade_off="each device keeps all that it computes with")
     if axis == "host_activations":
@@ -40,7 +64,7 @@ def principle_of(axis: str, direction: Direction, plan: Plan, incumbent: Plan) -
     return found
 
 
-def _of_microbatches(direction: Direction, plan: Plan, incumbent: Plan, pipelined: bool) -> Principle:
+def _microbatch_principle(direction: Direction, plan: Plan, incumbent: Plan, pipelined: bool) -> Principle:
     """Only pipelines have a bubble, only sharded weights are gathered; with fewer replicas, more may be larger."""
     more, less = (PRINCIPLES["microbatches", each] for each in ("more", "less"))
     gathers = any(each.degree("data") > 1 for each in ((plan,) if direction == "more" else (plan, incumbent)))

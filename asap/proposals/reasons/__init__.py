@@ -1,0 +1,1 @@
+"""Reasons, impacts, trade-offs and confidence of a proposal, and where its modelled time goes."""

@@ -1,0 +1,1 @@
+"""Candidates: searched, weighed with precedents and doubt, and chosen by strategy."""
