@@ -1,23 +1,26 @@
 """Queries over one run: typed answers, figures with an ID, and facts that move everything and can be taken back."""
 
 import json
+import re
 
 import pytest
 
+from asap.answers.figure import change
 from asap.answers.inquiries import Inquiries
 from asap.answers.inquiry import Inquiry
 from asap.answers.library_queries import families, named_families
 from asap.answers.plan_names import in_full
 from asap.answers.registry import QUERIES, ask, query, signature
+from asap.answers.test_queries import SettingRow, SettingsAnswer
 from asap.core.errors import AsapError, InsufficientEvidenceError, NotFoundError, PlanError, UsageError
-from asap.core.units import Provenance, Quantity
+from asap.core.units import CHANGE, Provenance, Quantity
 from asap.experiments import ExperimentStore
 from asap.experiments.create import Statement, create_experiment
 from asap.plans import Plan
 from asap.reports.answers.blocks import figures_of
 from asap.reports.answers.compact import to_compact
 from asap.reports.answers.forms import to_text
-from asap.reports.phrases import is_written, written
+from asap.reports.phrases import written
 from asap.study.study import study_of
 from tests.cases import cases, kept
 
@@ -81,6 +84,12 @@ def test_every_figure_stands_in_every_form(answers):
             assert value.split()[0] in compact, (name, value)
 
 
+def test_every_modelled_change_has_an_interval(answers):
+    known = [found for found in answers.values() if not isinstance(found, AsapError)]
+    changes = [one for found in known for one in figures_of(found) if one.unit == CHANGE]
+    assert [one.id for one in changes if one.provenance is Provenance.MODELLED and one.low is None] == []
+
+
 def test_memory_says_single_changes_that_need_less_those_that_cost_the_least_first(answers):
     found = answers["memory"]
     if not found.savings:
@@ -90,9 +99,16 @@ def test_memory_says_single_changes_that_need_less_those_that_cost_the_least_fir
     assert slower == sorted(slower)
 
 
-def test_a_written_figure_is_known_as_one(answers):
-    known = [found for found in answers.values() if not isinstance(found, AsapError)]
-    assert all(is_written(written(figure)) for found in known for figure in figures_of(found))
+def test_rows_of_prose_keep_their_intervals_and_numbers_their_units():
+    gain = Quantity(value=0.943, low=0.82, high=1.09, unit="fraction", provenance=Provenance.MODELLED, source="test")
+    row = SettingRow(
+        setting="compiling the model", name="torch_compile", vs_now=change("a", gain), line="compile = true",
+        why="takes 10 ms less, " * 30, source="https://example.org/of-it " * 5,
+    )  # fmt: skip
+    text = to_text(SettingsAnswer(lines=(), settings=(row,)))
+    assert "-5.7 % (-18 to +9 %)" in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert not re.search(r"10$", text, re.MULTILINE)
 
 
 def test_lines_to_paste_are_never_broken(run):

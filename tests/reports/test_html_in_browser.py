@@ -4,15 +4,13 @@ import shutil
 
 import pytest
 
-from asap.experiments import Experiment
-from asap.plans import Plan
-from asap.plans.validity import Constraints
 from asap.profiles import Kpis, Operation, Profile, Roofline
 from asap.proposals.propose import propose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.reports.analysis import assemble
 from asap.reports.html import render_page
-from asap.study.study import Study
+from asap.study.study import study_of
+from tests.studies import study as run
 
 webdriver = pytest.importorskip("selenium.webdriver")
 pytest.importorskip("vl_convert")
@@ -26,22 +24,20 @@ pytestmark = [
 
 def operations():
     yield Operation(
-        name="fusion.1</script><b>", category="fusion", fraction=0.5, time_s=0.5, flops=1e12, flop_rate=2e12,
+        name="fusion.1</script><b>", category="fusion", fraction=0.5, time_s=5.0, flops=1e12, flop_rate=2e12,
         bytes_accessed=1e9, bound="compute", roofline_efficiency=0.8,
     )  # fmt: skip
     for n in range(2000):
-        yield Operation(name=f"copy.{n}", category="copy", fraction=1e-4, time_s=1e-4 * (2000 - n), bound="hbm")
+        yield Operation(name=f"copy.{n}", category="copy", fraction=1e-4, time_s=1e-3, bound="hbm")
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     profile = Profile(
-        source="a profile", operations=tuple(operations()), kpis=Kpis(step_time_s=1.0),
+        source="a profile", operations=tuple(operations()), kpis=Kpis(step_time_s=10.0),
         roofline=Roofline(peak_flop_rate=1e14, peak_hbm_bandwidth=1e12),
     )  # fmt: skip
-    study = Study(
-        Experiment(id="run", plan=Plan.parse("data=8")), profile, None, Constraints(devices_per_slice=8, slices=1)
-    )
+    study = study_of(run("data=16 model=16 microbatches=1 remat=full").experiment, profile)
     proposals = propose(rank_candidates(study, priors={}), lambda study, plan: ())
     page = tmp_path_factory.mktemp("page") / "report.html"
     page.write_text(render_page(assemble(study, proposals, "s", "builtin/planner"), study), encoding="utf-8")
@@ -116,3 +112,24 @@ def test_dark_and_light_differ(browser):
     before = browser.execute_script(colour)
     find(browser, "#theme").click()
     assert browser.execute_script(colour) != before
+
+
+CUT = """
+const cut = [...document.querySelectorAll('svg text')].filter(text => {
+  const [inner, outer] = [text, text.ownerSVGElement].map(one => one.getBoundingClientRect());
+  return inner.width && (inner.left < outer.left - 1 || inner.right > outer.right + 1);
+});
+const scrolls = one => /auto|scroll/.test(getComputedStyle(one).overflowX);
+for (let one of document.querySelectorAll('main *')) {
+  const far = one.getBoundingClientRect().right > document.documentElement.clientWidth + 1;
+  let above = one; while (above && !scrolls(above)) above = above.parentElement;
+  if (far && !above) cut.push(one);
+}
+return cut.map(one => one.tagName + ' ' + one.textContent.slice(0, 60));
+"""
+
+
+@pytest.mark.parametrize("width", [500, 1200])
+def test_nothing_is_cut_without_a_scroll_bar(browser, width):
+    browser.set_window_size(width, 900)
+    assert browser.execute_script(CUT) == []

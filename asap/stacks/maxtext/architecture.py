@@ -34,8 +34,7 @@ def is_gated(settings: Mapping[str, object]) -> bool:
     """Whether the MLP has two products before its activation: as it is said, else as the model of that name has it."""
     if isinstance(said := settings.get(ACTIVATIONS), list | tuple):
         return len(said) != 1
-    name = model_name_of(settings.get("model_name"))
-    known = find_architecture(name) if name else None
+    known = find_architecture(model_name_of(settings.get("model_name")) or "")
     return known is None or known.gated_mlp
 
 

@@ -26,8 +26,7 @@ from asap.stacks.reading import is_on, offloaded
 from asap.stacks.registry import spec
 
 _TABLE = spec("maxtext")
-_POLICY, _CUSTOM, _NO_POLICY = "remat_policy", "custom", "none"
-_LAYER_INPUT = "decoder_layer_input"
+_POLICY, _CUSTOM, _NO_POLICY, _LAYER_INPUT = "remat_policy", "custom", "none", "decoder_layer_input"
 TENSORS = _TABLE.names["tensors"]
 """What ``remat_policy=custom`` places: ``remat``, ``device`` or ``offload``."""
 PLACES = ("remat", "device", "offload")
