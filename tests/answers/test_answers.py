@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from asap.answers.figure import change
+from asap.answers.figure import change as change_of
 from asap.answers.inquiries import Inquiries
 from asap.answers.inquiry import Inquiry
 from asap.answers.library_queries import families, named_families
@@ -102,7 +102,7 @@ def test_memory_says_single_changes_that_need_less_those_that_cost_the_least_fir
 def test_rows_of_prose_keep_their_intervals_and_numbers_their_units():
     gain = Quantity(value=0.943, low=0.82, high=1.09, unit="fraction", provenance=Provenance.MODELLED, source="test")
     row = SettingRow(
-        setting="compiling the model", name="torch_compile", vs_now=change("a", gain), line="compile = true",
+        setting="compiling the model", name="torch_compile", vs_now=change_of("a", gain), line="compile = true",
         why="takes 10 ms less, " * 30, source="https://example.org/of-it " * 5,
     )  # fmt: skip
     text = to_text(SettingsAnswer(lines=(), settings=(row,)))
