@@ -84,6 +84,8 @@ def read_maxtext(
     of_model = {*KEYS.values()} - {ACTIVATIONS}  # the record has them as its model; activations name its tensors
     shapes = of_model & {*values.get(OF_MODEL, ((), ""))[0]}
     own = {key: value for key, value in found.hyperparameters.items() if key not in shapes}
+    if _MODEL in settings and OF_MODEL not in settings:
+        found = found.knowing(provenance={"model": f"{settings.source(_MODEL)}, in MaxText's file of it"})
     update = {"environment": environment, "hyperparameters": own | ({OF_YAML: True} if of_yaml else {})}
     return found.model_copy(update=update)
 

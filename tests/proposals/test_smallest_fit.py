@@ -90,3 +90,10 @@ def test_beside_a_step_that_is_not_explained_only_a_proposal_worth_a_test_is_nam
     expected = Quantity(value=61.0, unit="s", low=46.0, high=82.0, provenance=Provenance.MODELLED, source="the model")
     finding = Judgement(verdict="slower", measured_s=156.0, expected=expected)
     assert after_judgement(Recommendation(first=1, keep_incumbent=keep, statement="Test it"), finding).first == first
+
+
+def test_what_is_recomputed_need_not_be_said_for_all_settings_to_be_searched():
+    ranked = rank_candidates(study("data=8 microbatches=1", "llama2-7b", "h100-8", 512, 4096, "PyTorch FSDP"), {})
+    first = ranked.chosen[0]
+    assert (ranked.study.plan.remat, first.plan.microbatches > 1) == (None, True)
+    assert fit_odds(first.prediction) >= LIKELY > fit_odds(ranked.incumbent)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.evidence.effect import revise
 from asap.evidence.fact import StatedFact
-from asap.plans import Plan
+from asap.plans import Plan, Remat
 from asap.plans.enumeration import Table, mesh_of
 from asap.prediction.predict_study import candidate_plans, expect, with_settings
 from asap.prediction.prediction import Prediction
@@ -120,6 +120,11 @@ def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCan
     if study.plan is not None and study.plan not in plans:
         plans = [study.plan, *plans]
     predictions = expect(study, plans)
+    if study.plan is not None and study.plan.remat is None and not any(map(fits, predictions)):
+        full = study.experiment.model_copy(update={"plan": study.plan.model_copy(update={"remat": Remat.FULL})})
+        found = rank_candidates(replace(study, experiment=full), priors)  # nothing holds less, so that all is searched
+        incumbent, *others = expect(study, [study.plan, *(one.plan for one in found.candidates)])
+        return replace(found, study=study, incumbent=incumbent, candidates=rank(others, study.plan, fits_now=False))
     incumbent = next((p for p in predictions if p.plan == study.plan), None)
     gains = precedent_gains(study, plans) if priors is None else priors
     candidates = rank(predictions, study.plan, gains, fits_now=incumbent is None or fits(incumbent))

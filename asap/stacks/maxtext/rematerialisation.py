@@ -10,16 +10,7 @@ from collections.abc import Mapping
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.plan import Plan
-from asap.plans.remat import (
-    MAXTEXT_POLICIES,
-    SAVED,
-    Offload,
-    Policy,
-    Remat,
-    SavedTensors,
-    Tensor,
-    saved,
-)
+from asap.plans.remat import MAXTEXT_POLICIES, SAVED, Offload, Policy, Remat, SavedTensors, Tensor, saved
 from asap.plans.remat import TENSORS as ALL_TENSORS
 from asap.stacks.maxtext.architecture import is_gated
 from asap.stacks.reading import is_on, offloaded
