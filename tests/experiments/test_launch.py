@@ -58,7 +58,6 @@ def test_a_script_becomes_an_experiment(tmp_path):
     assert experiment.workload.global_batch == 4 * 64
     assert "65536" in experiment.environment["LIBTPU_INIT_ARGS"]
     assert experiment.provenance["model"] == "run.sh:12: model_name, in MaxText's file of it"
-    assert experiment.provenance["plan.ici.data"].startswith(("run.sh", "default of MaxText: ici_fsdp_parallelism"))
     assert experiment.provenance["workload.precision"] == "default of MaxText: dtype"
     assert experiment.provenance["workload.global_batch"].startswith(
         "by the plan and override: per_device_batch_size x"

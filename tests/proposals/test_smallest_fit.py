@@ -7,7 +7,7 @@ from asap.evidence.judgement import Judgement
 from asap.proposals.proposal import Recommendation
 from asap.proposals.propose import propose
 from asap.proposals.recommend import after_judgement
-from asap.proposals.selection.candidate import LIKELY, fit_odds
+from asap.proposals.selection.candidate import LIKELY, add_precedent, fit_odds
 from asap.proposals.selection.choice import changes_of
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.smallest_fit import SmallestFit, smallest_fit
@@ -97,3 +97,7 @@ def test_what_is_recomputed_need_not_be_said_for_all_settings_to_be_searched():
     first = ranked.chosen[0]
     assert (ranked.study.plan.remat, first.plan.microbatches > 1) == (None, True)
     assert fit_odds(first.prediction) >= LIKELY > fit_odds(ranked.incumbent)
+
+
+def test_precedents_speak_for_no_plan_that_may_not_fit():
+    assert list(add_precedent([0.01, 0.01, -0.01], [0.1, 0.1, 0.1], [0.9, 0.96, 1.0])) == [0.01, 0.11, -0.01]

@@ -121,9 +121,8 @@ const cut = [...document.querySelectorAll('svg text')].filter(text => {
 });
 const scrolls = one => /auto|scroll/.test(getComputedStyle(one).overflowX);
 for (let one of document.querySelectorAll('main *')) {
-  const far = one.getBoundingClientRect().right > document.documentElement.clientWidth + 1;
   let above = one; while (above && !scrolls(above)) above = above.parentElement;
-  if (far && !above) cut.push(one);
+  if (!above && one.getBoundingClientRect().right > document.documentElement.clientWidth + 1) cut.push(one);
 }
 return cut.map(one => one.tagName + ' ' + one.textContent.slice(0, 60));
 """

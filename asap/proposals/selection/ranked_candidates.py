@@ -113,7 +113,7 @@ def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCan
     """Every valid mesh with the settings of the incumbent, where these or the architecture are not known."""
     reasons_against = {plan: why_not_launched(study, plan) for plan in candidate_plans(study)}
     if reasons_against and (reason := next(iter(reasons_against.values()))) and all(reasons_against.values()):
-        hint = "asap experiments add ID --profile PATH --config FILE"
+        hint = "asap experiments add ID --config FILE, with this run as --profile or --step-time"
         raise InsufficientEvidenceError(reason, where=study.experiment.id, hint=hint)
     plans = [_said_in_full(study, plan) for plan, reason in reasons_against.items() if reason is None]
     left_out = tuple(reason for reason in reasons_against.values() if reason)
