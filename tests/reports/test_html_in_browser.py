@@ -10,6 +10,7 @@ from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.reports.analysis import assemble
 from asap.reports.html import render_page
 from asap.study.study import study_of
+from tests.cases import kept
 from tests.studies import study as run
 
 webdriver = pytest.importorskip("selenium.webdriver")
@@ -85,7 +86,6 @@ def test_the_keyboard_steps_through_the_marks(browser):
     first = find(browser, "#tip").text
     drawing.send_keys("\ue014")
     assert first
-
     assert find(browser, "#tip").text not in ("", first)
     drawing.send_keys("\ue00c")  # escape
     assert find(browser, "#tip").text == ""
@@ -114,21 +114,7 @@ def test_dark_and_light_differ(browser):
     assert browser.execute_script(colour) != before
 
 
-CUT = """
-const cut = [...document.querySelectorAll('svg text')].filter(text => {
-  const [inner, outer] = [text, text.ownerSVGElement].map(one => one.getBoundingClientRect());
-  return inner.width && (inner.left < outer.left - 1 || inner.right > outer.right + 1);
-});
-const scrolls = one => /auto|scroll/.test(getComputedStyle(one).overflowX);
-for (let one of document.querySelectorAll('main *')) {
-  let above = one; while (above && !scrolls(above)) above = above.parentElement;
-  if (!above && one.getBoundingClientRect().right > document.documentElement.clientWidth + 1) cut.push(one);
-}
-return cut.map(one => one.tagName + ' ' + one.textContent.slice(0, 60));
-"""
-
-
 @pytest.mark.parametrize("width", [500, 1200])
 def test_nothing_is_cut_without_a_scroll_bar(browser, width):
     browser.set_window_size(width, 900)
-    assert browser.execute_script(CUT) == []
+    assert browser.execute_script(kept(__file__)["CUT"]) == []

@@ -181,18 +181,15 @@ class Comparison:
                 return Side(unpredicted=problem.message)
             return Side(problem=problem.message if problem else None)
         experiment = study.experiment
-        said = (one.removeprefix(BREAKS).strip(" .") for one in study.warnings if one.startswith(BREAKS))
         broken = [one.sentence for one in violations(study.plan, study.constraints)] if study.plan else []
-        broken += (one for one in said if one not in broken)
+        broken += [one.removeprefix(BREAKS).strip(" .") for one in study.warnings if one.startswith(BREAKS)]
         return Side(
-            plan=plan_text(experiment),
-            model=model_text(experiment),
-            batch=batch_text(experiment),
-            hardware=hardware_text(experiment),
-            violations=tuple(plain(why, 500) for why in broken),
+            plan=plan_text(experiment), model=model_text(experiment),
+            batch=batch_text(experiment), hardware=hardware_text(experiment),
+            violations=tuple(plain(why, 500) for why in dict.fromkeys(broken)),
             prediction=summarise(predicted.prediction, study, self.policy.prices) if predicted.prediction else None,
             unpredicted=predicted.reason,
-        )
+        )  # fmt: skip
 
 
 def _predicted(resolved: ResolvedConfiguration | None, linked: Study | None) -> SidePrediction:

@@ -41,7 +41,7 @@ def _spec(bars: list[TimeBar], in_seconds: bool) -> dict[str, object]:
         "scale": {"paddingInner": _GAP / (_BAR + _GAP), "paddingOuter": 0.2},
     }  # fmt: skip
     x = _position(reach, in_seconds)
-    fill = palette("kind", {kind: TIME_COLOURS[kind] for kind in kinds}, columns=5)
+    fill = palette("kind", {kind: TIME_COLOURS[kind] for kind in kinds}, columns=4)
     look = {
         "fill": fill,
         "stroke": {**fill, "legend": None, "condition": _OUTLINES},
