@@ -4,12 +4,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from asap.answers.figure import CHANGE, Answer, Figure, PlanName, Query, bare, subject_of
+from asap.answers.figure import Answer, Figure, PlanName, Query, change, subject_of
 from asap.answers.inquiry import Inquiry
 from asap.answers.plan_queries import changes_of
-from asap.answers.plan_row import PlanRow, notes_of, plan_row
+from asap.answers.plan_row import PlanRow, notes_of, plan_row, step_over
 from asap.core.errors import PlanError
-from asap.core.units import Quantity
 from asap.plans import Plan
 from asap.plans.validity import violations
 from asap.proposals.launch import why_not_launched
@@ -70,13 +69,14 @@ class Explain(Query):
         standing, because, candidate = _standing(inquiry, plan, found)
         (prediction,) = inquiry.predictions([plan])
         main = candidate.strategy if candidate else ""
-        of, is_now = subject_of(plan, study.plan), plan == study.plan
+        is_now = plan == study.plan
+        behind = step_over(inquiry, first.prediction, prediction) if first and first.plan != plan else None
         return ExplainAnswer(
             standing=standing,
             because=because,
             place_among_all=found[0] if found and standing != "proposed" else None,
             plan=plan_row(inquiry, prediction),
-            behind_first=_behind(of, prediction.step_time, first) if first and first.plan != plan else None,
+            behind_first=change(subject_of(plan, study.plan), behind, "vs_first"),
             change=changes_of(inquiry, plan),
             reasons=() if is_now else reasons(study, prediction, inquiry.incumbent, main),
             trade_offs=() if is_now else trade_offs(study, prediction, inquiry.incumbent, main),
@@ -117,10 +117,3 @@ def _standing(
         behind = first.precedent - candidate.precedent
         because = (why_passed_over(candidate.prediction, first.prediction, inquiry.study.plan, behind),)
     return ("not among the best" if fits(candidate.prediction) else "not fitting"), because, candidate
-
-
-def _behind(of: str, step: Quantity | None, first: Candidate) -> Figure | None:
-    best = first.prediction.step_time
-    if step is None or best is None:
-        return None
-    return bare(of, "vs_first", step.value / best.value - 1, CHANGE, "predicted against proposal 1", step.provenance)

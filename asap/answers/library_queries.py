@@ -221,14 +221,8 @@ def _precedent(hit: HistoryHit) -> PrecedentRow:
     record = hit.record
     change = 1 / record.speedup - 1 if record.speedup else None
     return PrecedentRow(
-        id=record.id,
-        title=record.title,
-        outcome=record.outcome.value.replace("_", " "),
+        id=record.id, title=record.title, outcome=record.outcome.value.replace("_", " "), summary=record.summary,
         effect=bare(record.id, "effect", change, CHANGE, record.source.text, Provenance.PRECEDENT),
-        before=str(record.before) if record.before else None,
-        after=str(record.after) if record.after else None,
-        similarity=hit.similarity,
-        why="; ".join(hit.why),
-        source=record.source.url,
-        summary=record.summary,
-    )
+        before=str(record.before) if record.before else None, after=str(record.after) if record.after else None,
+        similarity=hit.similarity, why="; ".join(hit.why), source=record.source.url,
+    )  # fmt: skip

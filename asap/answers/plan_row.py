@@ -1,20 +1,23 @@
 """A prediction of a plan as a row of an answer."""
 
 import math
+import re
 from collections.abc import Sequence
 
 from pydantic import Field, JsonValue
 
 from asap.answers.figure import CHANGE, DETAIL, Figure, Part, bare, change, figure, subject_of
 from asap.answers.inquiry import Inquiry
-from asap.core.units import Provenance
+from asap.core.units import Provenance, Quantity
 from asap.evidence.anchor import apply_measured_step
+from asap.evidence.effect import relative_to
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.reasons.explain import confidence
 from asap.proposals.selection.candidate import SHOWN_PRECEDENT
 from asap.proposals.selection.strategy import title
 
+_FIGURE = re.compile(r"[\d.,]+ (?:%|[nµm]?s\b|[KMGT]i?B)")
 _DETAIL: dict[str, JsonValue] = {"role": DETAIL}
 
 
@@ -109,9 +112,23 @@ def _strategy(inquiry: Inquiry, plan: Plan) -> str | None:
     return title(plan, study.plan, found[1].strategy, study.experiment.workload.experts_over)
 
 
+def step_over(inquiry: Inquiry, before: Prediction, after: Prediction) -> Quantity | None:
+    """The step of one run over that of another, with the interval of such a change; by ratios of a profile, with what
+    both are uncertain by."""
+    found = relative_to(before, after, inquiry.study.experiment.model)
+    if found is None or "profile_ratios" not in (before.method, after.method):
+        return found
+    known = [one.relative_step_time for one in (before, after)]
+    spread = math.exp(math.hypot(*(math.log(one.high / one.value) for one in known if one and one.high)))
+    return found.model_copy(update={"low": found.value / spread, "high": found.value * spread})
+
+
 def notes_of(predictions: Sequence[Prediction], most: int = 4) -> tuple[str, ...]:
-    """What predictions rest on, each once."""
-    return tuple(dict.fromkeys(note for one in predictions for note in one.notes))[:most]
+    """What predictions rest on, each once; of notes that differ in a figure alone the first."""
+    found: dict[str, str] = {}
+    for note in (note for one in predictions for note in one.notes):
+        found.setdefault(_FIGURE.sub("", note), note)
+    return tuple(found.values())[:most]
 
 
 def billion_tokens(inquiry: Inquiry, prediction: Prediction, *, of_chips: bool = False) -> Figure | None:

@@ -9,9 +9,11 @@ from asap.answers.figure import PlanName
 from asap.answers.inquiry import Inquiry
 from asap.answers.plan_names import in_full, of_micro_batch, without_micro_batch
 from asap.core.errors import InsufficientEvidenceError, UsageError
+from asap.core.numbers import as_setting
+from asap.core.units import exact
 from asap.evidence.effect import carried_over
 from asap.experiments.create import NOT_USED, Statement
-from asap.experiments.experiment import refer_to_hardware
+from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.launcher_settings import apply_launcher_settings, key_of_launcher
 from asap.experiments.remarks import FAMILIES, modelled_by_none, moments_of_bits, optimizer_family
 from asap.hardware import default_topology, find_chip
@@ -268,3 +270,21 @@ def _same_micro_batch(study: Study, plan: Plan, scaled: Plan, batch: int) -> Pla
         return scaled
     number, rest = divmod(count * batch * plan.batch_shards, before * scaled.batch_shards)
     return scaled if rest or not number else scaled.model_copy(update={"microbatches": number})
+
+
+def kept_batch(change: Change, inquiry: Inquiry, chips: float) -> tuple[str, ...]:
+    """That more devices divide the same batch, and what a launcher that states it for each device would run."""
+    batch = inquiry.study.experiment.workload.global_batch
+    if chips == 1 or not batch or change.global_batch is not None:
+        return ()
+    each = batch * chips
+    larger = f"; a launcher that states it for each device runs {exact(each)}: batch={as_setting(each)}"
+    return (f"The batch stays {batch:,} sequences{larger if each.is_integer() else ''}.",)
+
+
+def batch_on(experiment: Experiment) -> str | None:
+    """``256 sequences of 8,192 tokens on v5e-256``, as far as it is known."""
+    work, hardware = experiment.workload, experiment.hardware.name or experiment.hardware.chip
+    if not work.global_batch or not work.sequence_length:
+        return None
+    return f"{work.global_batch:,} sequences of {work.sequence_length:,} tokens on {hardware}"

@@ -5,14 +5,13 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from asap.answers.figure import CHANGE, Answer, Figure, Part, PlanName, Query, bare
+from asap.answers.figure import Answer, Figure, Part, PlanName, Query, change
 from asap.answers.inquiry import Inquiry
-from asap.answers.plan_row import PlanRow, notes_of, plan_row
-from asap.answers.scenario import Change, Supposed, suppose
+from asap.answers.plan_row import PlanRow, notes_of, plan_row, step_over
+from asap.answers.scenario import Change, Supposed, batch_on, kept_batch, suppose
 from asap.core.errors import AsapError, InsufficientEvidenceError, PlanError, UsageError
-from asap.core.numbers import as_setting, digits
-from asap.core.units import Provenance, Quantity, exact, format_seconds
-from asap.experiments import Experiment
+from asap.core.numbers import digits
+from asap.core.units import Quantity, exact, format_seconds
 from asap.plans import Plan
 from asap.plans.axes import Axis
 from asap.plans.degrees import set_degree
@@ -20,6 +19,7 @@ from asap.plans.plan import SETTINGS
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.candidate import fits
+from asap.study.study import Study
 
 _OF_RUN = ("global_batch", "sequence_length", "hardware", "chips", "slices", "precision", "optimizer")
 _MICRO_BATCH = "micro_batch"
@@ -50,18 +50,21 @@ class WhatIf(Change, Query):
             raise UsageError("nothing changes", where="what_if", hint="name a batch, a sequence, hardware, a plan, …")
         supposed = suppose(inquiry, self)
         (now,), then = inquiry.predictions([inquiry.now]), supposed.prediction()
-        one, other = now.tokens_per_second, then.tokens_per_second
         chips = then.plan.devices / now.plan.devices
         return WhatIfAnswer(
             now=plan_row(inquiry, now, "now"),
             then=_supposed_row(inquiry, then, f"{self.label}{supposed.settings}"),
-            run=_batch_on(supposed.study.experiment),
-            throughput=_against(other, one, 1.0, "throughput_vs_now"),
-            per_chip=_against(other, one, chips, "throughput_per_chip_vs_now") if chips != 1 else None,
+            run=batch_on(supposed.study.experiment),
+            throughput=change("then", _throughput(inquiry, supposed.study, now, then, 1), "throughput_vs_now"),
+            per_chip=change(
+                "then", _throughput(inquiry, supposed.study, now, then, chips), "throughput_per_chip_vs_now"
+            )
+            if chips != 1
+            else None,
             notes=(
                 *_not_launched(supposed, inquiry),
                 *supposed.notes,
-                *_kept_batch(self, inquiry, chips),
+                *kept_batch(self, inquiry, chips),
                 *notes_of([then]),
             ),
         )
@@ -72,24 +75,6 @@ def _not_launched(supposed: Supposed, inquiry: Inquiry) -> tuple[str, ...]:
     changed = supposed.plan != inquiry.study.plan and bool(supposed.study.experiment.hyperparameters)
     refused = why_not_launched(supposed.study, supposed.plan) if changed else None
     return (f"It cannot be launched: {refused}.",) if refused else ()
-
-
-def _kept_batch(change: Change, inquiry: Inquiry, chips: float) -> tuple[str, ...]:
-    """That more devices divide the same batch, and what a launcher that states it for each device would run."""
-    batch = inquiry.study.experiment.workload.global_batch
-    if chips == 1 or not batch or change.global_batch is not None:
-        return ()
-    each = batch * chips
-    larger = f"; a launcher that states it for each device runs {exact(each)}: batch={as_setting(each)}"
-    return (f"The batch stays {batch:,} sequences{larger if each.is_integer() else ''}.",)
-
-
-def _batch_on(experiment: Experiment) -> str | None:
-    """``256 sequences of 8,192 tokens on v5e-256``, as far as it is known."""
-    work, hardware = experiment.workload, experiment.hardware.name or experiment.hardware.chip
-    if not work.global_batch or not work.sequence_length:
-        return None
-    return f"{work.global_batch:,} sequences of {work.sequence_length:,} tokens on {hardware}"
 
 
 class SweepRow(Part):
@@ -134,12 +119,8 @@ class Sweep(Query):
         return SweepAnswer(vary=self.vary, rows=tuple(rows), not_predicted=tuple(refused))
 
     def _row(self, inquiry: Inquiry, value: str) -> SweepRow:
-        found = self._predict(inquiry, value)
-        row = (
-            plan_row(inquiry, found)
-            if self.vary not in _OF_RUN
-            else _supposed_row(inquiry, found, f",{self.vary}={value}")
-        )
+        found, supposed = self._predict(inquiry, value), self.vary in _OF_RUN
+        row = _supposed_row(inquiry, found, f",{self.vary}={value}") if supposed else plan_row(inquiry, found)
         return SweepRow(value=value, plan=row)
 
     def _predict(self, inquiry: Inquiry, value: str) -> Prediction:
@@ -196,7 +177,9 @@ def _largest(inquiry: Inquiry, query: Solve) -> SolveAnswer:
         return _largest_microbatch(inquiry, query, plan)
     on_record = workload.sequence_length if query.find == "sequence" else workload.global_batch
     if on_record is None:
-        raise InsufficientEvidenceError(f"the {query.find} is not on record", where=inquiry.id, hint="--batch, --seq")
+        raise InsufficientEvidenceError(
+            f"the {query.find} is not on record", where=inquiry.id, hint="--batch, --sequence"
+        )
     field = "sequence_length" if query.find == "sequence" else "global_batch"
     step = _SEQUENCE_STEP if query.find == "sequence" else plan.batch_shards * (plan.microbatches or 1)
     fitting, found, width = 0, None, 2**_WIDTHS
@@ -306,9 +289,7 @@ def _reaching(inquiry: Inquiry, find: str, target: float | None) -> SolveAnswer:
 
 
 def _reaches(one: Prediction, find: str, target: float) -> bool:
-    if find == "step_time":
-        return one.step_time is not None and one.step_time.value <= target
-    return one.mfu is not None and one.mfu.value >= target
+    return _distance(one, find) <= (target if find == "step_time" else -target)
 
 
 def _distance(one: Prediction, find: str) -> float:
@@ -323,8 +304,13 @@ def _supposed_row(inquiry: Inquiry, found: Prediction, label: str = "") -> PlanR
     return plan_row(inquiry, bare_prediction, "then", f"then[{str(found.plan).replace(' ', ',')}{label}]")
 
 
-def _against(then: Quantity | None, now: Quantity | None, factor: float, name: str) -> Figure | None:
-    if then is None or now is None:
+def _throughput(inquiry: Inquiry, supposed: Study, now: Prediction, then: Prediction, chips: float) -> Quantity | None:
+    """Tokens per second over those of now, with the interval of the change; on other hardware that of the new run."""
+    before, after = now.tokens_per_second, then.tokens_per_second
+    if before is None or after is None:
         return None
-    ratio = then.value / now.value / factor - 1
-    return bare("then", name, ratio, CHANGE, then.source, Provenance.MODELLED)
+    by, step = before.value * chips, step_over(inquiry, now, then) if inquiry.study.slice == supposed.slice else None
+    ends = {end: at / by for end in ("value", "low", "high") if (at := getattr(after, end)) is not None}
+    if step is not None and step.high is not None:
+        ends |= {"low": ends["value"] * step.value / step.high, "high": ends["value"] * step.high / step.value}
+    return after.model_copy(update=ends)

@@ -52,15 +52,9 @@ class Settings(Query):
         """The most promising first."""
         rows = tuple(
             SettingRow(
-                setting=one.title,
-                name=one.name,
+                setting=one.title, name=one.name, line=one.line, why=one.statement, source=(said_by := one.source),
                 vs_now=change(one.name, one.relative_step_time),
-                hbm_saved=bare(
-                    one.name, "hbm_saved", one.saved_bytes or None, "bytes", one.source, Provenance.MODELLED
-                ),
-                line=one.line,
-                why=one.statement,
-                source=one.source,
+                hbm_saved=bare(one.name, "hbm_saved", one.saved_bytes or None, "bytes", said_by, Provenance.MODELLED),
             )
             for one in trials_of(inquiry.study)
         )  # fmt: skip
@@ -227,24 +221,20 @@ class Verify(Query):
             raise UsageError(f"{BUDGET} plans were compiled in this session, no more are allowed", where="verify")
         inquiry.compiled += 1
         (found,) = verify(study.experiment, [plan], CompileOptions(limits=CompileLimits(SECONDS, MEMORY)))
-        of = subject_of(plan, study.plan)
+        of, by, kind = subject_of(plan, study.plan), "the TPU compiler", Provenance.COMPILED
         return VerifyAnswer(
             plan=str(found.plan),
             verdict=found.verdict,
             step_time=figure(of, "compiled_step_time", found.calibrated_step_time or found.step_time),
             collectives=tuple(
                 CollectiveRow(
-                    kind=row.kind,
-                    axes=str(row.axes) if row.axes else None,
-                    count=round(row.count),
-                    moved=bare(
-                        of, f"compiled.{row.kind}", row.size_bytes, "bytes", "the TPU compiler", Provenance.COMPILED
-                    ),
+                    kind=row.kind, axes=str(row.axes) if row.axes else None, count=round(row.count),
+                    moved=bare(of, f"compiled.{row.kind}", row.size_bytes, "bytes", by, kind),
                 )
                 for row in found.collectives
             ),
             notes=(*found.differences, *found.notes),
-        )
+        )  # fmt: skip
 
 
 Metric = Literal["step_time", "mfu", "throughput"]

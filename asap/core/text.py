@@ -6,6 +6,7 @@ closes its quotation.
 """
 
 import re
+import textwrap
 import unicodedata
 from collections.abc import Collection
 from typing import Any
@@ -36,6 +37,11 @@ _SECRET = re.compile(
 )
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
 REDACTED = "[redacted]"
+_KEPT = "\u00a0"
+WITH_UNIT = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s|min|hours|[KMGT]i?B|[KMGTP]?FLOP/s|tokens|chips)(?![\w]))")
+"""The blank between a number and its unit."""
+INSIDE_ITEM = re.compile(r"(?<!,) ")
+"""A blank inside of an item of a list with commas."""
 
 
 def whole(value: Any) -> Any:
@@ -79,6 +85,13 @@ def told_apart(texts: Collection[str], limit: int) -> dict[str, str]:
 def plain_lines(text: str) -> str:
     """Lines with the blanks before them, each otherwise as :func:`plain` has it."""
     return "\n".join(f"{line[: len(line) - len(line.lstrip(' '))]}{plain(line)}" for line in text.splitlines())
+
+
+def wrapped(text: str, width: int, together: re.Pattern[str] = WITH_UNIT, **how: Any) -> list[str]:
+    """A text in lines of a width, broken at no hyphen and at none of the blanks of ``together``; one empty line where
+    there is nothing."""
+    lines = textwrap.wrap(together.sub(_KEPT, text), width, break_on_hyphens=False, **how)
+    return [line.replace(_KEPT, " ") for line in lines] or [""]
 
 
 def markdown(text: object, limit: int | None = None) -> str:

@@ -19,7 +19,7 @@ from asap.experiments.launch.job import set_slices
 from asap.experiments.record_file import FIELDS
 from asap.experiments.tables.reader import read_table
 from asap.models import find_architecture
-from asap.stacks.maxtext.architecture import KEYS, OF_MODEL, OVERRIDE_MODEL, model_name_of
+from asap.stacks.maxtext.architecture import ACTIVATIONS, KEYS, OF_MODEL, OVERRIDE_MODEL, model_name_of
 from asap.stacks.maxtext.mesh import FILLED_BY_DEFAULT, MESH_AXES, RULES, axis_key, axis_roles, open_axes, said_product
 from asap.stacks.registry import OF_YAML, irrelevant, spec, specs
 from asap.stacks.stack_settings import StackSettings, nearest, overriding
@@ -81,8 +81,11 @@ def read_maxtext(
     found = read_table(TABLE, settings.overridden(derived) if derived else settings, document.path, (), experiment)
     flags, of_yaml = settings.text(_FLAGS), document.is_yaml and bool(document.values) and not (said or overrides)
     environment = found.environment | ({_FLAGS: redacted(flags)} if flags else {})
-    shapes = {*KEYS.values()} & {*values.get(OF_MODEL, ((), ""))[0]}  # the record has them as its model
+    of_model = {*KEYS.values()} - {ACTIVATIONS}  # the record has them as its model; activations name its tensors
+    shapes = of_model & {*values.get(OF_MODEL, ((), ""))[0]}
     own = {key: value for key, value in found.hyperparameters.items() if key not in shapes}
+    if _MODEL in settings and OF_MODEL not in settings:
+        found = found.knowing(provenance={"model": f"{settings.source(_MODEL)}, in MaxText's file of it"})
     update = {"environment": environment, "hyperparameters": own | ({OF_YAML: True} if of_yaml else {})}
     return found.model_copy(update=update)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.evidence.effect import revise
 from asap.evidence.fact import StatedFact
-from asap.plans import Plan
+from asap.plans import Plan, Remat
 from asap.plans.enumeration import Table, mesh_of
 from asap.prediction.predict_study import candidate_plans, expect, keep_settings
 from asap.prediction.prediction import Prediction
@@ -113,13 +113,18 @@ def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCan
     """Every valid mesh with the settings of the incumbent, where these or the architecture are not known."""
     reasons_against = {plan: why_not_launched(study, plan) for plan in candidate_plans(study)}
     if reasons_against and (reason := next(iter(reasons_against.values()))) and all(reasons_against.values()):
-        hint = "asap experiments add ID --profile PATH --config FILE"
+        hint = "asap experiments add ID --config FILE, with this run as --profile or --step-time"
         raise InsufficientEvidenceError(reason, where=study.experiment.id, hint=hint)
     plans = [_said_in_full(study, plan) for plan, reason in reasons_against.items() if reason is None]
     left_out = tuple(reason for reason in reasons_against.values() if reason)
     if study.plan is not None and study.plan not in plans:
         plans = [study.plan, *plans]
     predictions = expect(study, plans)
+    if study.plan is not None and study.plan.remat is None and not any(map(fits, predictions)):
+        full = study.experiment.model_copy(update={"plan": study.plan.model_copy(update={"remat": Remat.FULL})})
+        found = rank_candidates(replace(study, experiment=full), priors)  # nothing holds less, so that all is searched
+        incumbent, *others = expect(study, [study.plan, *(one.plan for one in found.candidates)])
+        return replace(found, study=study, incumbent=incumbent, candidates=rank(others, study.plan, fits_now=False))
     incumbent = next((p for p in predictions if p.plan == study.plan), None)
     gains = precedent_gains(study, plans) if priors is None else priors
     candidates = rank(predictions, study.plan, gains, fits_now=incumbent is None or fits(incumbent))

@@ -1,7 +1,6 @@
 """Predictions and proposals in short phrases, shared by all reports. Plain text, not escaped."""
 
 import math
-import re
 from collections.abc import Callable, Iterable
 from typing import get_args
 
@@ -30,8 +29,6 @@ from asap.reports.analysis import Analysis
 from asap.reports.profile_facts import UNKNOWN, resource_name
 from asap.study.start import ASSUMED
 
-_FIGURE = r"[<>]?[+-]?\d[\d.,]*(?: [A-Za-z%µ][\w/%.-]*(?: [A-Za-z]+)?)?"
-_PRINTED = re.compile(rf"^{_FIGURE}(?: \({_FIGURE} to {_FIGURE}\))?(?:, [a-z]+)?$")
 _WRITERS: dict[str, Callable[[float], str]] = {
     "s": format_seconds,
     "bytes": format_bytes,
@@ -73,11 +70,6 @@ def written(quantity: Quantity | None, *, brief: bool = False) -> str:
     if brief and len(units) == 1:
         low, high = (end.partition(" ")[0] for end in (low, high))
     return f"{text} ({low} to {high})"
-
-
-def is_written(text: str) -> bool:
-    """Whether a text is nothing but a quantity as :func:`written` writes it."""
-    return _PRINTED.match(text) is not None
 
 
 def percent_change(ratio: Quantity | None) -> str:

@@ -89,7 +89,7 @@ def run_facts(analysis: Analysis) -> list[tuple[str, str]]:
 
 def _legend(analysis: Analysis, columns: Row) -> str:
     axes = phrases.axis_legend(phrases.shown_plans(analysis), analysis.experiment.workload.experts_over)
-    parts = [f"axes: {axes}"] if axes else []
+    parts = [f"axes: {axes}"] if axes and (analysis.proposals or analysis.modelled) else []  # else none is spoken of
     parts += [f"{PUBLISHED}: step time after such a change there"] if PUBLISHED in columns else []
     return "; ".join(parts)
 

@@ -7,7 +7,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from asap.core.text import plain, plain_lines
+from asap.core.text import INSIDE_ITEM, plain, plain_lines, wrapped
 from asap.core.units import counted
 from asap.proposals import Proposal
 from asap.reports import phrases, profile_facts
@@ -76,9 +76,7 @@ def _screen(summary: Summary, width: int, why: int | None, other: int | None) ->
 
 
 def _labelled(label: str, text: str, width: int, most: int | None, style: str = "") -> Iterator[Text]:
-    lines = textwrap.wrap(plain(text), width - _MARGIN, max_lines=most, placeholder=_CUT, break_on_hyphens=False) or [
-        ""
-    ]
+    lines = wrapped(plain(text), width - _MARGIN, max_lines=most, placeholder=_CUT)
     if (last := lines[-1]).endswith(_CUT) and most is not None:
         lines[-1] = _whole_items(last.removesuffix(_CUT))
     for n, line in enumerate(lines):
@@ -94,25 +92,25 @@ def _whole_items(line: str) -> str:
 
 
 def _wrapped(text: str, width: int, style: str) -> Iterator[Text]:
-    yield from (Text(line, style=style) for line in textwrap.wrap(plain(text), width, break_on_hyphens=False))
+    yield from (Text(line, style=style) for line in wrapped(plain(text), width))
 
 
 def _overview(summary: Summary, width: int) -> Iterator[RenderableType]:
     """Now and the proposals; what they change stands below the table where that takes fewer lines."""
     room = width - sum(max(map(len, one)) + 2 for one in [*zip(summary.columns, *summary.rows, strict=True)][:-1])
     changes = [row[-1] for row in summary.rows if row[-1]] if summary.columns[-1] == CHANGES else []
-    fit = all(len(word) <= room for text in changes for word in text.split())
-    below = not fit or sum(len(textwrap.wrap(text, room)) - 1 for text in changes) > len(changes)
+    fit = all(len(item) < room for text in changes for item in text.split(", "))
+    below = not fit or sum(len(wrapped(text, room, INSIDE_ITEM)) - 1 for text in changes) > len(changes)
     kept = len(summary.columns) - below
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column in summary.columns[:kept]:
         table.add_column(column, overflow="fold", no_wrap=column != CHANGES)
     for row in summary.rows:
-        table.add_row(*map(plain, row[:kept]))
+        texts = list(map(plain, row[:kept]))
+        table.add_row(*texts[:-1], texts[-1] if below else "\n".join(wrapped(texts[-1], room, INSIDE_ITEM)))
     yield table
     for row in summary.rows if below else ():
-        lines = textwrap.wrap(f"{row[0]}: {plain(row[-1])}" if row[-1] else "", width, break_on_hyphens=False)
-        yield from map(Text, lines)
+        yield from map(Text, wrapped(f"{row[0]}: {plain(row[-1])}", width) if row[-1] else ())
 
 
 def _rest(analysis: Analysis) -> Iterator[RenderableType]:

@@ -250,8 +250,8 @@ def _check_incumbent(study: Study) -> tuple[str, ...]:
     broken = violations(study.plan, on_record)
     fatal = next((v for v in broken if v.rule in {"devices", "slices"}), None)
     if fatal is not None:
-        raise PlanError(fatal.sentence, where=f"plan of {study.experiment.id}", hint=f"it is {study.plan}")
+        hint = f"it is {study.plan}: name its hardware, or say --plan"
+        raise PlanError(fatal.sentence, where=f"plan of {study.experiment.id}", hint=hint)
     experiment, topology = study.experiment, study.slice.topology if study.slice else None
     layout = refusal_of_layout(study.plan, experiment.workload.framework, experiment.hyperparameters, topology)
-    reasons = (*(violation.sentence for violation in broken), *([layout] if layout else []))
-    return tuple(f"{BREAKS} {reason}." for reason in reasons)
+    return tuple(f"{BREAKS} {why}." for why in (*(violation.sentence for violation in broken), layout) if why)

@@ -1,23 +1,26 @@
 """Queries over one run: typed answers, figures with an ID, and facts that move everything and can be taken back."""
 
 import json
+import re
 
 import pytest
 
+from asap.answers.figure import change as change_of
 from asap.answers.inquiries import Inquiries
 from asap.answers.inquiry import Inquiry
 from asap.answers.library_queries import families, named_families
 from asap.answers.plan_names import in_full
 from asap.answers.registry import QUERIES, ask, query, signature
+from asap.answers.test_queries import SettingRow, SettingsAnswer
 from asap.core.errors import AsapError, InsufficientEvidenceError, NotFoundError, PlanError, UsageError
-from asap.core.units import Provenance, Quantity
+from asap.core.units import CHANGE, Provenance, Quantity
 from asap.experiments import ExperimentStore
 from asap.experiments.create import Statement, create_experiment
 from asap.plans import Plan
 from asap.reports.answers.blocks import figures_of
 from asap.reports.answers.compact import to_compact
 from asap.reports.answers.forms import to_text
-from asap.reports.phrases import is_written, written
+from asap.reports.phrases import written
 from asap.study.study import study_of
 from tests.cases import cases, kept
 
@@ -81,6 +84,12 @@ def test_every_figure_stands_in_every_form(answers):
             assert value.split()[0] in compact, (name, value)
 
 
+def test_every_modelled_change_has_an_interval(answers):
+    known = [found for found in answers.values() if not isinstance(found, AsapError)]
+    changes = [one for found in known for one in figures_of(found) if one.unit == CHANGE]
+    assert [one.id for one in changes if one.provenance is Provenance.MODELLED and one.low is None] == []
+
+
 def test_memory_says_single_changes_that_need_less_those_that_cost_the_least_first(answers):
     found = answers["memory"]
     if not found.savings:
@@ -90,9 +99,12 @@ def test_memory_says_single_changes_that_need_less_those_that_cost_the_least_fir
     assert slower == sorted(slower)
 
 
-def test_a_written_figure_is_known_as_one(answers):
-    known = [found for found in answers.values() if not isinstance(found, AsapError)]
-    assert all(is_written(written(figure)) for found in known for figure in figures_of(found))
+def test_rows_of_prose_keep_their_intervals_and_numbers_their_units():
+    gain = Quantity(value=0.943, low=0.82, high=1.09, unit="fraction", provenance=Provenance.MODELLED, source="test")
+    said = dict.fromkeys(("setting", "name", "line", "source"), "of it " * 20) | {"why": "in 10 ms, " * 60}
+    text = to_text(SettingsAnswer(lines=(), settings=(SettingRow(**said, vs_now=change_of("a", gain)),)))
+    assert "-5.7 % (-18 to +9 %)" in text
+    assert not re.search(r"10$", text, re.MULTILINE)
 
 
 def test_lines_to_paste_are_never_broken(run):
@@ -144,12 +156,7 @@ def test_what_was_measured_is_recorded_where_nothing_can_be_predicted():
     assert [fact.number for fact in ask(run, "facts").facts] == [1]
 
 
-@pytest.mark.parametrize(("value", "low", "high", "unit", "text"), [
-    (2.09, 0.95, 4.61, "s", "2.09 s (950 ms to 4.61 s)"), (2.09, 1.95, 4.61, "s", "2.09 s (1.95 to 4.61)"),
-    (900, 400, 2**30, "bytes", "900 B (400 B to 1.00 GiB)"),
-    (1e9, 5e5, 2e9, "FLOP/s", "1.00 GFLOP/s (500,000 FLOP/s to 2.00 GFLOP/s)"),
-    (-0.168, -0.622, 0.833, "change", "-16.8 % (-62 to +83 %)"),
-])  # fmt: skip
+@cases("value, low, high, unit, text")
 def test_the_ends_of_an_interval_keep_their_units_where_these_differ(value, low, high, unit, text):
     quantity = Quantity(value=value, low=low, high=high, unit=unit, provenance=Provenance.MODELLED, source="test")
     assert written(quantity, brief=True) == text
@@ -183,17 +190,11 @@ def test_more_chips_keep_the_batch_and_stretch_the_plan(run):
     assert "dcn.replica=2" in answer.then.plan
 
 
-NAMES_OF_MICRO_BATCH = (
-    "now mbs=2", "--micro-batch-size 2", "micro_batch=2", "per_device_train_batch_size=2",
-    "training.local_batch_size: 2",
-)  # fmt: skip
-
-
 def test_a_micro_batch_is_said_by_its_size(run):
     for change in ({}, {"global_batch": 512}, {"chips": run.now.devices // 2}):
         then = Plan.parse(ask(run, "what_if", plan="micro_batch=2", **change).then.plan)
         assert change.get("global_batch", 256) == then.batch_shards * then.microbatches * 2
-    assert {run.plan(one).microbatches for one in NAMES_OF_MICRO_BATCH} == {8}
+    assert {run.plan(one).microbatches for one in KEPT["NAMES_OF_MICRO_BATCH"]} == {8}
     with pytest.raises(PlanError, match="do not divide"):
         ask(run, "what_if", plan="micro_batch=3")
 

@@ -57,7 +57,11 @@ def test_a_script_becomes_an_experiment(tmp_path):
     assert str(experiment.plan) == "data=32 dcn.replica=2 microbatches=1 remat=full"
     assert experiment.workload.global_batch == 4 * 64
     assert "65536" in experiment.environment["LIBTPU_INIT_ARGS"]
-    assert experiment.provenance["model"] == "base.yml"
+    assert experiment.provenance["model"] == "run.sh:12: model_name, in MaxText's file of it"
+    assert experiment.provenance["workload.precision"] == "default of MaxText: dtype"
+    assert experiment.provenance["workload.global_batch"].startswith(
+        "by the plan and override: per_device_batch_size x"
+    )
     assert not any("run_name" in note for note in experiment.notes)
 
 

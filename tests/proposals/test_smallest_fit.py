@@ -8,7 +8,7 @@ from asap.proposals.proposal import Recommendation
 from asap.proposals.propose import propose
 from asap.proposals.ranked_candidates import rank_candidates
 from asap.proposals.recommend import after_judgement
-from asap.proposals.selection.candidate import LIKELY, fit_odds
+from asap.proposals.selection.candidate import LIKELY, add_precedent, fit_odds
 from asap.proposals.selection.choice import changes_of
 from asap.proposals.smallest_fit import SmallestFit, smallest_fit
 from asap.study.study import Study
@@ -90,3 +90,14 @@ def test_beside_a_step_that_is_not_explained_only_a_proposal_worth_a_test_is_nam
     expected = Quantity(value=61.0, unit="s", low=46.0, high=82.0, provenance=Provenance.MODELLED, source="the model")
     finding = Judgement(verdict="slower", measured_s=156.0, expected=expected)
     assert after_judgement(Recommendation(first=1, keep_incumbent=keep, statement="Test it"), finding).first == first
+
+
+def test_what_is_recomputed_need_not_be_said_for_all_settings_to_be_searched():
+    ranked = rank_candidates(study("data=8 microbatches=1", "llama2-7b", "h100-8", 512, 4096, "PyTorch FSDP"), {})
+    first = ranked.chosen[0]
+    assert (ranked.study.plan.remat, first.plan.microbatches > 1) == (None, True)
+    assert fit_odds(first.prediction) >= LIKELY > fit_odds(ranked.incumbent)
+
+
+def test_precedents_speak_for_no_plan_that_may_not_fit():
+    assert list(add_precedent([0.01, 0.01, -0.01], [0.1, 0.1, 0.1], [0.9, 0.96, 1.0])) == [0.01, 0.11, -0.01]

@@ -4,15 +4,14 @@ import shutil
 
 import pytest
 
-from asap.experiments import Experiment
-from asap.plans import Plan
-from asap.plans.validity import Constraints
 from asap.profiles import Kpis, Operation, Profile, Roofline
 from asap.proposals.propose import propose
 from asap.proposals.ranked_candidates import rank_candidates
 from asap.reports.analysis import assemble
 from asap.reports.html import render_page
-from asap.study.study import Study
+from asap.study.study import study_of
+from tests.cases import kept
+from tests.studies import study as run
 
 webdriver = pytest.importorskip("selenium.webdriver")
 pytest.importorskip("vl_convert")
@@ -26,22 +25,20 @@ pytestmark = [
 
 def operations():
     yield Operation(
-        name="fusion.1</script><b>", category="fusion", fraction=0.5, time_s=0.5, flops=1e12, flop_rate=2e12,
+        name="fusion.1</script><b>", category="fusion", fraction=0.5, time_s=5.0, flops=1e12, flop_rate=2e12,
         bytes_accessed=1e9, bound="compute", roofline_efficiency=0.8,
     )  # fmt: skip
     for n in range(2000):
-        yield Operation(name=f"copy.{n}", category="copy", fraction=1e-4, time_s=1e-4 * (2000 - n), bound="hbm")
+        yield Operation(name=f"copy.{n}", category="copy", fraction=1e-4, time_s=1e-3, bound="hbm")
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     profile = Profile(
-        source="a profile", operations=tuple(operations()), kpis=Kpis(step_time_s=1.0),
+        source="a profile", operations=tuple(operations()), kpis=Kpis(step_time_s=10.0),
         roofline=Roofline(peak_flop_rate=1e14, peak_hbm_bandwidth=1e12),
     )  # fmt: skip
-    study = Study(
-        Experiment(id="run", plan=Plan.parse("data=8")), profile, None, Constraints(devices_per_slice=8, slices=1)
-    )
+    study = study_of(run("data=16 model=16 microbatches=1 remat=full").experiment, profile)
     proposals = propose(rank_candidates(study, priors={}), lambda study, plan: ())
     page = tmp_path_factory.mktemp("page") / "report.html"
     page.write_text(render_page(assemble(study, proposals, "s", "builtin/planner"), study), encoding="utf-8")
@@ -89,7 +86,6 @@ def test_the_keyboard_steps_through_the_marks(browser):
     first = find(browser, "#tip").text
     drawing.send_keys("\ue014")
     assert first
-
     assert find(browser, "#tip").text not in ("", first)
     drawing.send_keys("\ue00c")  # escape
     assert find(browser, "#tip").text == ""
@@ -116,3 +112,9 @@ def test_dark_and_light_differ(browser):
     before = browser.execute_script(colour)
     find(browser, "#theme").click()
     assert browser.execute_script(colour) != before
+
+
+@pytest.mark.parametrize("width", [500, 1200])
+def test_nothing_is_cut_without_a_scroll_bar(browser, width):
+    browser.set_window_size(width, 900)
+    assert browser.execute_script(kept(__file__)["CUT"]) == []

@@ -205,6 +205,14 @@ def test_no_policy_recomputes_everything_where_layers_are_scanned(settings, rema
         assert to_overrides(keeps_all, settings)["remat_policy"] == "none"
 
 
+@pytest.mark.parametrize("current", [{"model_name": "gpt3-175b"}, {"mlp_activations": ["gelu"]}])
+def test_a_model_without_a_gate_keeps_the_one_product_that_it_has(current):
+    plan = Plan.parse("data=8 microbatches=1 remat=qkv+context+gate+up")
+    overrides = to_overrides(plan, current)
+    assert (overrides["mlpwi"], {"mlpwi_0", "mlpwi_1"} & overrides.keys()) == ("device", set())
+    assert from_overrides(MAXTEXT_DEFAULTS | current | overrides, 8) == plan
+
+
 @cases("kept, named")
 def test_a_tensor_that_is_kept_and_not_modelled_is_named(kept, named):
     assert ", ".join(tensors_left_out({"remat_policy": "custom", **kept})) == (named or "")

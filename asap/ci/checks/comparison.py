@@ -36,7 +36,7 @@ from asap.reports.analysis import assemble
 from asap.reports.labels import batch_size, describe_hardware, describe_model
 from asap.reports.profile_facts import UNKNOWN
 from asap.reports.summary import WHY, summary_of
-from asap.study.study import Study
+from asap.study.study import BREAKS, Study
 
 _MOST_CHANGES = 39
 _NO_SETTING = frozenset({"run_name"})
@@ -181,16 +181,15 @@ class Comparison:
                 return Side(unpredicted=problem.message)
             return Side(problem=problem.message if problem else None)
         experiment = study.experiment
-        broken = violations(study.plan, study.constraints) if study.plan else []
+        broken = [one.sentence for one in violations(study.plan, study.constraints)] if study.plan else []
+        broken += [one.removeprefix(BREAKS).strip(" .") for one in study.warnings if one.startswith(BREAKS)]
         return Side(
-            plan=plan_text(experiment),
-            model=model_text(experiment),
-            batch=batch_text(experiment),
-            hardware=hardware_text(experiment),
-            violations=tuple(plain(violation.sentence, 500) for violation in broken),
+            plan=plan_text(experiment), model=model_text(experiment),
+            batch=batch_text(experiment), hardware=hardware_text(experiment),
+            violations=tuple(plain(why, 500) for why in dict.fromkeys(broken)),
             prediction=summarise(predicted.prediction, study, self.policy.prices) if predicted.prediction else None,
             unpredicted=predicted.reason,
-        )
+        )  # fmt: skip
 
 
 def _predicted(resolved: ResolvedConfiguration | None, linked: Study | None) -> SidePrediction:

@@ -70,10 +70,11 @@ _HANGS = "the model is unknown: it hangs on {}; add them as key=value, or model=
 def _shaped_or_named(spec: Spec, settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
     if experiment.model is not None and not experiment.model.missing():
         return experiment
-    fields = _shapes(spec, settings)
+    fields, said_by = _shapes(spec, settings)
     if "layers" in fields:
         given = experiment.model.model_dump(exclude_unset=True) if experiment.model else {}
-        return experiment.knowing(model=_validated(fields | given, settings), provenance={"model": path.name})
+        sources = {"model": path.name} | {f"model.{name}": settings.source(key) for name, key in said_by.items()}
+        return experiment.knowing(model=_validated(fields | given, settings), provenance=sources)
     named = spec.model.name.said(settings) if spec.model.name else None
     whole = str(settings[spec.model.name.key(settings)]) if spec.model.name and named else ""
     said = named if named and spec.model.name and spec.model.name.pattern else whole
@@ -111,17 +112,17 @@ def _from_section(spec: Spec, settings: StackSettings, path: Path, experiment: E
     return read_huggingface(Document(path, config | {"model_type": family}, {}), experiment)
 
 
-def _shapes(spec: Spec, settings: StackSettings) -> dict[str, Any]:
-    """Fields of the model; none where its layers are not said, or its settings name another one."""
+def _shapes(spec: Spec, settings: StackSettings) -> tuple[dict[str, Any], dict[str, str]]:
+    """Fields of the model, and settings that say them; none where its layers are not said, or they name another."""
     table = spec.model
     kind = table.family.said(settings) if table.family else None
     if table.families and kind not in (None, *table.families):
         reason = f"{table.family.key(settings) if table.family else 'model'} {plain(str(kind), 40)} is not read"
         raise ConfigError(reason, where=settings.where(), hint=f"read are {', '.join(table.families)}")
-    found, _ = shapes_of(table, settings, kind)
+    found, said_by = shapes_of(table, settings, kind)
     shaped = any(key in settings for words in table.shapes.values() for key in word_keys(*words))
     by_kind = kind is not None and not (table.name and table.name.said(settings))
-    return {"name": kind, **found} if "layers" in found and (shaped or by_kind) else {}
+    return ({"name": kind, **found}, said_by) if "layers" in found and (shaped or by_kind) else ({}, {})
 
 
 def _validated(fields: Mapping[str, Any], settings: StackSettings) -> Architecture:

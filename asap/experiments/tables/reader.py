@@ -18,7 +18,7 @@ from asap.experiments.tables.model import add_model, planned
 from asap.experiments.training_program import refuse
 from asap.hardware.instances import find_instance
 from asap.models import Architecture, Workload
-from asap.plans import Plan, Remat
+from asap.plans import AXES, Plan, Remat
 from asap.stacks import registry
 from asap.stacks.deepspeed import stack as zero
 from asap.stacks.reading import axis_degree, field_of, global_batch_of, key_of, layout_of, meaning, moves
@@ -139,13 +139,26 @@ def read_table(
 
 
 def sources_of(spec: Spec, settings: StackSettings) -> dict[str, str]:
-    """Field of the workload → the setting that says it."""
-    full = spec.add_defaults(settings)
-    said_by = ((field, key_of(spec, field, full)) for field in spec.workload)
-    return {f"workload.{field}": settings.source(key) for field, key in said_by if key in settings and key}
+    """Field of the workload and of the plan → the setting that says it, or whose default does."""
+    full, axes, batch = spec.add_defaults(settings), spec.axes, spec.batch
+    keys = {f"workload.{field}": key_of(spec, field, full) for field in spec.workload}
+    keys |= {f"plan.ici.{axis}": word.key(full) for axis in AXES if (word := getattr(axes, axis))}
+    recompute = [*word_keys(*spec.recompute), *spec.names.get("recomputation", ())]
+    keys["plan.remat"] = next((key for key in recompute if key in settings), next(iter(recompute), None))
+    keys["plan.microbatches"] = (batch.accumulation or batch.micro).key(full)
+    keys |= own(full) if (own := hook(spec, "keys_of_plan")) else {}
+    found = {path: origin(spec, settings, key) for path, key in keys.items() if key}
+    sizes = (batch.whole,) if batch.whole and batch.whole.said(full) is not None else (batch.micro, batch.accumulation)
+    parts = [origin(spec, settings, word.key(full)) for word in sizes if word and word.said(full) is not None]
+    derived = "" if sizes[0] is batch.whole else "by the plan and "
+    return found | ({"workload.global_batch": f"{derived}{' x '.join(parts)}"} if parts else {})
 
 
-_OF_FORWARD = ("activations",)
+def origin(spec: Spec, settings: StackSettings, key: str) -> str:
+    """Where a setting was said, or that its default counts."""
+    if key not in settings:
+        return f"default of {spec.framework}: {key}"
+    return f"{settings.source(key)}{': what the others leave' if str(settings[key]) in ('-1', *spec.axes.rest) else ''}"
 
 
 def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path, experiment: Experiment) -> Experiment:
@@ -161,7 +174,7 @@ def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path
     read = read_table(registry.spec("deepspeed"), configuration | filled, path, (), experiment)
     left = {zero.MICRO_BATCH: AUTO} if configuration.get(zero.MICRO_BATCH) == AUTO else {}
     read = read.knowing(*notes, hyperparameters=left | settings.harmless() | {spec.batch.micro.key(full): micro})
-    moved = [what for one in spec.offload if one.what == _OF_FORWARD and moves(one, full) for what in one.what]
+    moved = [what for one in spec.offload if one.what == ("activations",) and moves(one, full) for what in one.what]
     if read.plan is not None and read.plan.remat is Remat.FULL and moved:
         read = read.knowing(plan=read.plan.model_copy(update={"offload": (*read.plan.offload, *moved)}))
     with blamed_on(settings.where()):
@@ -206,9 +219,6 @@ def _workload(
     return validated(Workload, {"framework": spec.framework, **known, **found, "global_batch": batch}, where)
 
 
-_OF_ADAPTERS = ("adapted", "frozen_precision")
-
-
 def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
     """Fields of the workload that the settings say, by the table and by the stack's own code."""
     workload = hook(spec, "workload")
@@ -216,7 +226,7 @@ def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
     found |= workload(settings) if workload else {}
     if found.get("optimizer") is not None:
         found |= {"optimizer": optimizer_family(str(found["optimizer"])), **moments_of_bits(str(found["optimizer"]))}
-    left = () if found.get("adapter_rank") else _OF_ADAPTERS
+    left = () if found.get("adapter_rank") else ("adapted", "frozen_precision")
     return {field: value for field, value in found.items() if value is not None and field not in left}
 
 

@@ -19,11 +19,16 @@ def probability_faster(gain: float, half_width: float) -> float:
     return NormalDist().cdf(gain / (half_width / Z_90)) if half_width > 0 else float(gain > 0) + 0.5 * (gain == 0)
 
 
-def add_precedent(gain: ArrayLike, added: ArrayLike) -> NDArray[np.float64]:
-    """Gain in ``ln(step time)`` with what precedents add to it: they decide between gains, and turn no predicted loss
-    into one."""
+LIKELY = 0.95
+"""Probability that a plan fits from which it needs no more room. Judgement: the order of proposals."""
+
+
+def add_precedent(gain: ArrayLike, added: ArrayLike, fit_odds: ArrayLike = 1.0) -> NDArray[np.float64]:
+    """Gain in ``ln(step time)`` with what precedents add to it: they decide between gains, turn no predicted loss into
+    one, and speak for no plan that may not fit, as what such a change held elsewhere says nothing of HBM here."""
     before = np.asarray(gain, dtype=float)
-    return before + np.where(before > 0, added, np.minimum(added, 0.0))
+    speaks = (before > 0) & (np.asarray(fit_odds) >= LIKELY)
+    return before + np.where(speaks, added, np.minimum(added, 0.0))
 
 
 def after_doubt(gain: float, half_width: float, fit_odds: float = 1.0) -> float:
@@ -49,8 +54,6 @@ def log_interval(relative: Quantity) -> tuple[float, float]:
     return -math.log(relative.value), math.log(relative.high / relative.low) / 2
 
 
-LIKELY = 0.95
-"""Probability that a plan fits from which it needs no more room. Judgement: the order of proposals."""
 LEAST_ODDS = 1e-9
 """Least probability that a plan fits: no model is surer than that. Judgement: nothing but order among plans that cannot
 fit."""
@@ -120,11 +123,10 @@ def worth(prediction: Prediction, precedent: float, makes_fit: bool, nothing_run
     """The score of a plan whose step time is known relative to the incumbent's."""
     assert prediction.relative_step_time is not None
     gain, half_width = log_interval(prediction.relative_step_time)
-    half_width = 0.0 if nothing_runs else half_width
-    odds = fit_odds(prediction)
+    half_width, odds = 0.0 if nothing_runs else half_width, fit_odds(prediction)
     if makes_fit:
-        return gain + precedent - half_width + math.log(odds)
-    return after_doubt(float(add_precedent(gain, precedent)), half_width, odds)
+        return gain + (precedent if odds >= LIKELY else min(precedent, 0.0)) - half_width + math.log(odds)
+    return after_doubt(float(add_precedent(gain, precedent, odds)), half_width, odds)
 
 
 def rank(
@@ -149,16 +151,12 @@ def rank(
     added, named = priors or {}, strategies or {}
     candidates = [
         Candidate(
-            prediction,
-            _score(prediction, incumbent, added.get(prediction.plan, 0.0), fits_now, nothing_runs),
-            named.get(prediction.plan, ""),
-            added.get(prediction.plan, 0.0),
-            not fits_now and fits(prediction),
-            nothing_runs,
+            one, _score(one, incumbent, added.get(one.plan, 0.0), fits_now, nothing_runs), named.get(one.plan, ""),
+            added.get(one.plan, 0.0), not fits_now and fits(one), nothing_runs,
         )
-        for prediction in predictions
-        if prediction.plan != incumbent
-    ]
+        for one in predictions
+        if one.plan != incumbent
+    ]  # fmt: skip
     return sorted(
         candidates, key=lambda c: (not fits(c.prediction), -round(c.score, 6), kept_on_host(c.plan), str(c.plan))
     )
@@ -167,7 +165,6 @@ def rank(
 def _score(
     prediction: Prediction, incumbent: Plan | None, precedent: float, fits_now: bool, nothing_runs: bool
 ) -> float:
-    step = prediction.step_time
     if incumbent is None or prediction.relative_step_time is None:
-        return math.log(fit_odds(prediction) / step.value) if step else 0.0
+        return math.log(fit_odds(prediction) / step.value) if (step := prediction.step_time) else 0.0
     return worth(prediction, precedent, not fits_now, nothing_runs)

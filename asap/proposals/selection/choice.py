@@ -152,10 +152,10 @@ def _is_as_fast(one: Candidate, best: Candidate) -> bool:
 
 def is_worth(candidate: Candidate) -> bool:
     """Whether the gain could be measured, and counts; by ratios of a profile, which are wide, whether there is one."""
-    if candidate.makes_fit or candidate.prediction.relative_step_time is None:
+    if candidate.makes_fit or (found := candidate.prediction).relative_step_time is None:
         return True
-    gain = float(add_precedent(expected_gain(candidate.prediction), candidate.precedent))
-    if candidate.prediction.method == "profile_ratios":
+    gain = float(add_precedent(expected_gain(found), candidate.precedent, fit_odds(found)))
+    if found.method == "profile_ratios":
         return gain > 0
     return gain >= NOTABLE or (gain >= MEASURABLE and candidate.score >= LEAST_WORTH)
 

@@ -69,9 +69,12 @@ class SearchResult:
         added = self.precedents[places[:, MESH]]
         doubt = np.zeros_like(gain) if self.nothing_runs else self.evaluation.half_width(index)
         worth = (
-            after_doubt_of_each(add_precedent(gain, added), doubt, odds)
+            after_doubt_of_each(add_precedent(gain, added, odds), doubt, odds)
             if self.fits_now
-            else gain + added - doubt + np.log(np.maximum(odds, LEAST_ODDS))
+            else gain
+            + np.where(odds < LIKELY, np.minimum(added, 0), added)
+            - doubt
+            + np.log(np.maximum(odds, LEAST_ODDS))
         )
         return worth - self.effort(places)
 

@@ -47,31 +47,22 @@ def render_page(analysis: Analysis, study: Study, log: Sequence[tuple[int, datet
         _environment()
         .get_template("page.html.j2")
         .render(
-            analysis=analysis,
-            summary=summary.summary_of(analysis),
-            order=order_sentence(analysis),
-            flag_sentences=flag_sentences(analysis.flags) if analysis.flags else [],
-            study=study,
-            log=log,
+            analysis=analysis, summary=summary.summary_of(analysis), order=order_sentence(analysis), study=study,
+            flag_sentences=flag_sentences(analysis.flags) if analysis.flags else [], log=log,
             facts=summary.run_facts(analysis),
             kpis=profile_facts.kpi_facts(analysis.kpis) if analysis.kpis else [],
             composition=composition_chart(*time_bars(analysis)),
             plans=plans_chart(analysis, drawn_plans(analysis, study)),
             memory=memory_chart(analysis, study),
-            panels=mesh_panels(analysis, study.slice),
-            cell=CELL - 2,
+            panels=mesh_panels(analysis, study.slice), cell=CELL - 2,
             roofline=roofline_chart(analysis.roofline, operations) if analysis.roofline else None,
-            operations=operation_table(operations),
-            first_rows=FIRST_ROWS,
+            operations=operation_table(operations), first_rows=FIRST_ROWS,
             extent=study.profile.extent if study.profile else "step",
-            precedents=_precedents(study),
-            phrases=phrases,
-            style=Markup(style),
-            script=Markup(script),
+            precedents=_precedents(study), phrases=phrases, style=Markup(style), script=Markup(script),
             policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; "
             "form-action 'none'",
         )
-    )
+    )  # fmt: skip
 
 
 def _environment() -> Any:

@@ -1,5 +1,6 @@
 """The decoder that MaxText's settings describe, or that it ships under a name."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from asap.core.errors import ConfigError
@@ -18,6 +19,7 @@ OVERRIDE_MODEL = "override_model_config"
 KEYS = {field: words[-1].keys[0] for field, words in _TABLE.model.shapes.items()}
 KEYS |= dict.fromkeys(("parallel_block", "qk_norm"), "decoder_block")
 """Field of the model → the setting that says it."""
+ACTIVATIONS = "mlp_activations"
 _SAID = ("base_num_decoder_layers", "base_emb_dim", "base_mlp_dim", "base_num_query_heads", "global_parameter_scale")
 _INSTRUCT = "-Instruct"
 
@@ -26,6 +28,14 @@ def model_name_of(value: object) -> str | None:
     """The model whose file is meant; ``None`` for ``default``. An instruct model has the shapes of its base."""
     name = str(value or "").replace(_INSTRUCT, "")
     return None if name in ("", "default", "None", "none") else name
+
+
+def is_gated(settings: Mapping[str, object]) -> bool:
+    """Whether the MLP has two products before its activation: as it is said, else as the model of that name has it."""
+    if isinstance(said := settings.get(ACTIVATIONS), list | tuple):
+        return len(said) != 1
+    known = find_architecture(model_name_of(settings.get("model_name")) or "")
+    return known is None or known.gated_mlp
 
 
 def model_of(settings: StackSettings) -> tuple[dict[str, Any], tuple[str, ...]]:

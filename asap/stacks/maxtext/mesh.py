@@ -132,6 +132,16 @@ def axis_key(network: Network, name: str) -> str:
     return f"{network}_{name}_parallelism"
 
 
+def keys_of_plan(settings: Settings) -> dict[str, str]:
+    """Field of the plan → its setting."""
+    found = {"plan.remat": "remat_policy"}
+    for network in _PER:
+        for axis, said in axis_roles(settings).names.items():
+            keys = [axis_key(network, name) for name in said]
+            found[f"plan.{network}.{axis}"] = next((key for key in keys if key in settings), keys[0])
+    return found
+
+
 def open_axes(settings: Settings, network: Network) -> tuple[str, ...]:
     """Keys of the axes that are -1, said or by MaxText's default."""
     return tuple(axis_key(network, name) for name, size in degrees_of(settings, network).items() if size == -1)

@@ -10,23 +10,14 @@ from collections.abc import Mapping
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.plan import Plan
-from asap.plans.remat import (
-    MAXTEXT_POLICIES,
-    SAVED,
-    Offload,
-    Policy,
-    Remat,
-    SavedTensors,
-    Tensor,
-    saved,
-)
+from asap.plans.remat import MAXTEXT_POLICIES, SAVED, Offload, Policy, Remat, SavedTensors, Tensor, saved
 from asap.plans.remat import TENSORS as ALL_TENSORS
+from asap.stacks.maxtext.architecture import is_gated
 from asap.stacks.reading import is_on, offloaded
 from asap.stacks.registry import spec
 
 _TABLE = spec("maxtext")
-_POLICY, _CUSTOM, _NO_POLICY = "remat_policy", "custom", "none"
-_LAYER_INPUT = "decoder_layer_input"
+_POLICY, _CUSTOM, _NO_POLICY, _LAYER_INPUT = "remat_policy", "custom", "none", "decoder_layer_input"
 TENSORS = _TABLE.names["tensors"]
 """What ``remat_policy=custom`` places: ``remat``, ``device`` or ``offload``."""
 PLACES = ("remat", "device", "offload")
@@ -137,10 +128,8 @@ def _fused(settings: Settings) -> dict[str, tuple[Tensor, ...]]:
 
 
 def _names(tensor: Tensor, settings: Settings) -> tuple[str, ...]:
-    """MaxText's names of a tensor; an MLP without a gate has one name."""
-    activations = settings.get("mlp_activations")
-    gated = not isinstance(activations, list | tuple) or len(activations) != 1
-    return _NAMES[tensor] if gated or tensor != "up" else ("mlpwi", *_NAMES[tensor][1:])
+    """MaxText's names of a tensor; an MLP without a gate has one product before its activation, and one name."""
+    return ("mlpwi", *_NAMES[tensor][1:]) if tensor in ("gate", "up") and not is_gated(settings) else _NAMES[tensor]
 
 
 def _place(name: str, settings: Settings) -> str:

@@ -10,19 +10,9 @@ from asap.plans.plan import Plan, Remat
 from asap.plans.remat import MODULES
 from asap.plans.validity import Degrees
 from asap.stacks.megatron.architecture import fields_of
-from asap.stacks.megatron.degrees import (
-    EXPERT,
-    EXPERT_TENSOR,
-    TENSOR,
-    experts_over,
-)
+from asap.stacks.megatron.degrees import EXPERT, EXPERT_TENSOR, TENSOR, experts_over
 from asap.stacks.megatron.releases import rename_fork_options
-from asap.stacks.megatron.stages import (
-    GRANULARITY,
-    counted_layers,
-    lays_out_stages,
-    words_of,
-)
+from asap.stacks.megatron.stages import GRANULARITY, counted_layers, lays_out_stages, words_of
 from asap.stacks.reading import field_of
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings

@@ -6,14 +6,7 @@ from collections.abc import Mapping
 
 from asap.core.errors import PlanError
 from asap.plans.plan import Plan
-from asap.stacks.megatron.degrees import (
-    CHECKPOINTS,
-    FSDP,
-    INSTANCES,
-    OFFLOAD,
-    STRATEGY,
-    to_arguments,
-)
+from asap.stacks.megatron.degrees import CHECKPOINTS, FSDP, INSTANCES, OFFLOAD, STRATEGY, to_arguments
 from asap.stacks.megatron.degrees import counted as counted
 from asap.stacks.megatron.degrees import layout as layout
 from asap.stacks.megatron.reading import model_of as model_of

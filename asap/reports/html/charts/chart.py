@@ -1,6 +1,6 @@
 """A chart of the report: a drawing with its text alternative and the figures behind it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,8 @@ WIDTH = 680
 INK, QUIET, GRID = "var(--ink)", "var(--quiet)", "var(--grid)"
 _FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
 """Fonts of the same widths, so that texts keep the place that was measured for them."""
+_WIDEST_LETTER = 8.0
+"""Of a text of 12 points, on average, where none of these fonts is there and DejaVu Sans is taken."""
 _CONFIG: dict[str, Any] = {
     "font": _FONT,
     "background": None,
@@ -40,6 +42,12 @@ def scale(field: str, title: str, low: float, high: float, kind: str = "linear",
         "axis": {"title": title, "tickCount": 8, **axis},
         "scale": {"type": kind, "domain": [low, high], "nice": False, "clamp": True},
     }
+
+
+def names(labels: Iterable[str], **axis: Any) -> dict[str, Any]:
+    """The axis of what bars are called, with room for them in a wider font than that which they are measured in."""
+    longest = max((len(line) for label in labels for line in label.splitlines()), default=0)
+    return {"domain": False, "ticks": False, "minExtent": longest * _WIDEST_LETTER, **axis}
 
 
 def palette(field: str, looks: Mapping[str, str], **legend: Any) -> dict[str, Any]:

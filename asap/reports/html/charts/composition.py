@@ -1,7 +1,7 @@
 """What a step is made of: a bar for the measured step, and one for each plan that is predicted."""
 
 from asap.core.units import format_percent, format_seconds
-from asap.reports.html.charts.chart import INK, QUIET, TIME_COLOURS, WIDTH, Chart, draw, layer, palette, scale
+from asap.reports.html.charts.chart import INK, QUIET, TIME_COLOURS, WIDTH, Chart, draw, layer, names, palette, scale
 from asap.reports.time_bars import IDLE, UNLISTED, Segment, TimeBar
 
 _BAR, _GAP = 26, 24
@@ -37,11 +37,11 @@ def _spec(bars: list[TimeBar], in_seconds: bool) -> dict[str, object]:
     labels = [_label(bar) for bar in bars]
     y = {
         "field": "bar", "type": "nominal", "sort": labels, "title": None,
-        "axis": {"labelExpr": "split(datum.label, '\\n')", "domain": False, "ticks": False, "labelPadding": 10},
+        "axis": names(labels, labelExpr="split(datum.label, '\\n')", labelPadding=10),
         "scale": {"paddingInner": _GAP / (_BAR + _GAP), "paddingOuter": 0.2},
     }  # fmt: skip
     x = _position(reach, in_seconds)
-    fill = palette("kind", {kind: TIME_COLOURS[kind] for kind in kinds}, columns=5)
+    fill = palette("kind", {kind: TIME_COLOURS[kind] for kind in kinds}, columns=4)
     look = {
         "fill": fill,
         "stroke": {**fill, "legend": None, "condition": _OUTLINES},

@@ -7,7 +7,7 @@ from asap.core.units import GIB, format_bytes
 from asap.prediction.prediction import MemoryPrediction
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
-from asap.reports.html.charts.chart import INK, MEMORY_COLOURS, WIDTH, Chart, draw, layer, palette, scale
+from asap.reports.html.charts.chart import INK, MEMORY_COLOURS, WIDTH, Chart, draw, layer, names, palette, scale
 from asap.study.study import Study
 
 _BAR, _GAP = 22, 18
@@ -84,7 +84,7 @@ def _spec(bars: list[_MemoryBar], capacity: float | None) -> dict[str, object]:
     labels = [bar.title for bar in bars]
     colours = {name: MEMORY_COLOURS.get(name, "var(--other)") for bar in bars for name, _ in bar.parts}
     x = scale("start", "GiB", 0, reach)
-    axis = {"domain": False, "ticks": False, "grid": False, "labelPadding": 10}
+    axis = names(labels, grid=False, labelPadding=10)
     look = {
         "y": {"field": "bar", "type": "nominal", "sort": labels, "title": None, "axis": axis},
         "color": palette("part", colours, columns=4),
