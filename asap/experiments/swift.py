@@ -57,13 +57,6 @@ def read_trainer(
 ) -> Experiment:
     """``experiment`` with what the arguments say.
 
-    Args:
-        said: by name.
-        path: the file that says them.
-        overrides: ``key=value`` of the user.
-        experiment: what is known besides, with the processes that are started.
-        brought: files that come along with it.
-
     Raises:
         ConfigError: not all parameters are trained on tokens, a value of the wrong kind, or a file that is named is
             not there.
