@@ -15,9 +15,10 @@ from asap.evidence.effect import carried_over
 from asap.experiments.create import NOT_USED, Statement
 from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.launcher_settings import apply_launcher_settings, key_of_launcher
-from asap.experiments.remarks import FAMILIES, modelled_by_none, moments_of_bits, optimizer_family
+from asap.experiments.remarks import modelled_by_none
 from asap.hardware import default_topology, find_chip
 from asap.levers.lever import Trial
+from asap.levers.state import FAMILIES, moments_of_bits, optimizer_family
 from asap.levers.table import TRIALS
 from asap.plans import Plan
 from asap.plans.axes import AXES

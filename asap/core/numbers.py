@@ -108,3 +108,9 @@ def _check_numbers(value: Any) -> None:
         bounded(value)
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _check_numbers(item)
+
+
+def half_digit(value: float) -> float:
+    """By what share a printed figure may be off: half of its last digit; nothing for a whole number."""
+    digits = str(round(value, 10)).partition(".")[2]
+    return 0.5 * 10.0 ** -len(digits) / abs(value) if digits.isdigit() and int(digits) else 0.0

@@ -85,6 +85,17 @@ def _step_of(reading: LogReading, path: Path, tokens: float | None) -> MeasuredS
     return step.measured(source, rate * step.median if rate else None, where=str(path))
 
 
+def _step_by_rate(experiment: Experiment) -> MeasuredStep | None:
+    """The step of a log that says tokens a second alone, where the user says how many tokens a step has."""
+    observed, tokens = experiment.observed, _tokens_per_device(experiment)
+    if experiment.measured or observed is None or observed.measured.step.median or tokens is None:
+        return None
+    if (rate := observed.measured.tokens_per_second_per_device) is None:
+        return None
+    source = f"{observed.file}: tokens a second"
+    return MeasuredStep(seconds=tokens / rate, tokens_per_device=tokens, source=source)
+
+
 def completed_plan(stated: Plan, experiment: Experiment) -> Plan:
     """A plan with the settings that it leaves out as they are on record, and with the micro-batch of the record where
     the stack sets its size; where the batch does not divide into such, the number of microbatches is unknown."""
@@ -167,14 +178,6 @@ def create_experiment(
 ) -> Experiment:
     """Put a record together.
 
-    Args:
-        id: of the record.
-        said: what the user says beside it.
-        config: a configuration file.
-        overrides: ``key=value`` for it.
-        profile: a path, or an address on an object store.
-        source: a run of a tracker: ``mlflow:RUN_ID``, ``tensorboard:DIR``.
-
     Raises:
         ConfigError: the configuration, or the hardware, contradicts itself.
         PlanError: the plan is malformed or does not multiply to the devices.
@@ -238,6 +241,8 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
     rest: dict[str, object] = {"goodput": said.goodput, "description": said.description}
     if said.step_time is not None:
         experiment = read_measured_step(said.step_time, experiment)
+    elif step := _step_by_rate(experiment):
+        rest["measured"] = step
     if profile is not None:
         rest["profile_path"] = str(profile) if is_remote(profile) else str(user_path(profile).resolve())
     return _with(experiment, **{field: value for field, value in rest.items() if value is not None})

@@ -68,6 +68,9 @@ class Ending(BaseModel):
         """What was needed of what there is; of an allocation whose neighbours are not known, its own size."""
         held = self.in_use_bytes or (self.capacity_bytes or 0) - (self.free_bytes or self.capacity_bytes or 0)
         needs = self.needed_bytes or (held + (self.requested_bytes or 0) if held else None)
+        if needs and self.capacity_bytes and held and self.requested_bytes and needs < self.capacity_bytes:
+            of = f"{format_bytes(held)}, of {format_bytes(self.capacity_bytes)}"  # the rest is fragments, or another's
+            return f": allocating {format_bytes(self.requested_bytes)} beside {of}"
         if needs and self.capacity_bytes:
             least = "" if self.needed_bytes else "at least "
             return f": needs {least}{format_bytes(needs)} of {format_bytes(self.capacity_bytes)}"

@@ -1,5 +1,6 @@
 """The training state: where optimizer and parameters are kept, in which precision, and which optimizer it is."""
 
+import re
 from typing import Literal, get_args
 
 from asap.levers.lever import PRESENT, Lever, Run, Value, set_to
@@ -94,3 +95,28 @@ OPTIMIZER = Lever(
     values=_optimizers,
     on_request=True,
 )
+
+
+FAMILIES = ("adamw", "adafactor", "adam_pax", "adam", "lion", "muon", "sgd")
+_FAMILY = re.compile("|".join(FAMILIES))
+_WITH_BITS = re.compile(r"adam\w{0,40}?_?(32|8|4)bit$")
+_OF_BITS = {"32": "fp32", "8": "int8", "4": "fp4"}
+_PAGED = "paged"
+
+
+def optimizer_family(name: str | None) -> str:
+    """``paged_adamw_8bit`` → ``adamw``, which is the default; a name of no family stays."""
+    said = (name or "adamw").casefold()
+    found = _FAMILY.search(said)
+    return found[0] if found else said
+
+
+def moments_of_bits(name: str | None) -> dict[str, str]:
+    """The precision of Adam's moments as fields of a workload, where the name says one, whatever weights have.
+
+    Wide moments that are paged are left open: how much of them HBM holds, only a run can tell.
+    """
+    said = (name or "").casefold().replace("_bnb_", "_")
+    found = _WITH_BITS.search(said)
+    kept = _OF_BITS[found[1]] if found and not (found[1] == "32" and _PAGED in said) else None
+    return {"first_moment_precision": kept, "second_moment_precision": kept} if kept else {}

@@ -226,10 +226,14 @@ def _missing(study: Study) -> dict[str, str]:
         parts = {"the model's architecture": "model=NAME"}
     else:
         parts = {f"the model's {field}": f"model.{field}=…" for field in architecture.missing()}
+    settings = study.experiment.hyperparameters
     counted = study.slice is None and any(DEVICES_UNKNOWN in note for note in study.experiment.notes)
+    counted = counted and (not settings or any("batch" in key for key in settings))
     parts |= {"the global batch": "--batch N"} if workload.global_batch is None and not counted else {}
     parts |= {"the sequence length": "--sequence N"} if workload.sequence_length is None else {}
-    parts |= {"the micro-batch": f"{_MICRO_BATCH}=N"} if _micro_batch_is_open(study) else {}
+    of_core = study.plan is None and contract_of(workload.framework).of_core and bool(settings)
+    micro = _micro_batch_is_open(study) or (of_core and not any("micro_batch" in key for key in settings))
+    parts |= {"the micro-batch": f"{_MICRO_BATCH}=N"} if micro else {}
     return parts | ({"the hardware": "--hardware NAME"} if study.slice is None else {})
 
 

@@ -17,6 +17,7 @@ from asap.stacks.launchers import (
     stack_of,
     words_of,
 )
+from asap.stacks.registry import spec_of
 from asap.stacks.writing import is_of_primus
 from asap.study.flags import flags_for
 from asap.study.start import is_start
@@ -38,7 +39,7 @@ def launcher_line(
         PlanError: the launcher has no words for it.
     """
     experiment, stack = study.experiment, _stack(study)
-    if (stack, experiment.workload.framework) == ("settings", None):
+    if spec_of(stack, experiment.hyperparameters) is None:
         return str(plan)
     layers = _layers(experiment, stack)
     batch, topology = experiment.workload.global_batch, study.slice.topology if study.slice else None
@@ -93,14 +94,17 @@ def mesh_that_stays(study: Study, plan: Plan) -> tuple[str, ...]:
 def why_not_launched(study: Study, plan: Plan) -> str | None:
     """Why the run's own launcher has no words for a plan; ``None`` if it has."""
     experiment, stack = study.experiment, _stack(study)
-    if experiment.workload.framework is None or (stack == "maxtext" and not _is_configured(study)):
+    unsaid = experiment.workload.framework is None or spec_of(stack, experiment.hyperparameters) is None
+    if unsaid or (stack == "maxtext" and not _is_configured(study)):
         return None
     batch = experiment.workload.global_batch
     return inexpressible(plan, stack, _settings(experiment), batch, _layers(experiment, stack))
 
 
 def _stack(study: Study) -> Stack:
-    return stack_of(study.experiment.workload.framework, study.chip and study.chip.kind)
+    """Whose words a plan is said in; ``settings``: our own, as no table has any for what is on record."""
+    stack = stack_of(study.experiment.workload.framework, study.chip and study.chip.kind)
+    return stack if spec_of(stack, study.experiment.hyperparameters) else "settings"
 
 
 def _is_configured(study: Study) -> bool:

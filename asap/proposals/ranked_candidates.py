@@ -58,14 +58,12 @@ def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) ->
     """Evaluate every configuration, and rank the best of each mesh and of each strategy.
 
     Args:
-        study: the run.
         priors: gain in ``ln(step time)`` that precedents add to a plan; looked up by default.
 
     Raises:
         InsufficientEvidenceError: too little is known to predict any plan.
     """
-    found = search(study, lambda meshes: _mesh_priors(study, meshes, priors))
-    if found is None:
+    if (found := search(study, lambda meshes: _mesh_priors(study, meshes, priors))) is None:
         return _rank_meshes(study, priors)
     best = found.best_of_each_kind(), found.best_of_each_mesh()[:MOST]
     places = *best, found.single_changes(), found.present_settings()[:MOST]
@@ -104,18 +102,22 @@ def evaluate(ranked: RankedCandidates, plan: Plan) -> Candidate:
     study = ranked.study
     if (reason := why_not_launched(study, plan)) is not None:
         raise PlanError(reason, where=str(plan), hint="choose another")
-    fits_now = ranked.incumbent is None or fits(ranked.incumbent)
-    nothing_runs = is_start(study.experiment)
-    return rank(expect(study, [plan]), study.plan, fits_now=fits_now, nothing_runs=nothing_runs)[0]
+    now, nothing_runs = ranked.incumbent, is_start(study.experiment)
+    return rank(expect(study, [plan]), study.plan, fits_now=now is None or fits(now), nothing_runs=nothing_runs)[0]
 
 
 def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCandidates:
     """Every valid mesh with the settings of the incumbent, where these or the architecture are not known."""
     reasons_against = {plan: why_not_launched(study, plan) for plan in candidate_plans(study)}
     if reasons_against and (reason := next(iter(reasons_against.values()))) and all(reasons_against.values()):
-        hint = "asap experiments add ID --config FILE, with this run as --profile or --step-time"
-        raise InsufficientEvidenceError(reason, where=study.experiment.id, hint=hint)
+        raise InsufficientEvidenceError(reason, where=study.experiment.id, hint="give another batch, or --plan PLAN")
     plans = [_said_in_full(study, plan) for plan, reason in reasons_against.items() if reason is None]
+    if not plans and study.plan is None:
+        reason, hint = (
+            "no plan divides batch, sequence and heads over the devices",
+            "asap analyze RUN --batch N --plan PLAN",
+        )
+        raise InsufficientEvidenceError(reason, where=study.experiment.id, hint=hint)
     left_out = tuple(reason for reason in reasons_against.values() if reason)
     if study.plan is not None and study.plan not in plans:
         plans = [study.plan, *plans]

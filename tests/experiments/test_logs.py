@@ -7,12 +7,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from asap.proposals.selection.ranked_candidates import rank_candidates
 
-from asap.core.errors import ConfigError
+from asap.core.errors import AsapError, ConfigError
 from asap.core.limits import FILE_LIMITS
 from asap.core.units import Provenance
 from asap.experiments import ExperimentStore, configuration
 from asap.experiments.configuration import read_configuration, read_untrusted
+from asap.experiments.create import Statement, create_experiment
 from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.logs import text as texts
 from asap.experiments.logs.checks import contradictions
@@ -20,7 +22,7 @@ from asap.experiments.logs.read import is_log, read_log
 from asap.experiments.logs.settings import settings_of
 from asap.models import Workload
 from asap.study.open_study import open_study
-from asap.study.study import outcome_of_log
+from asap.study.study import outcome_of_log, study_of
 from tests.cases import cases, kept
 
 KEPT = kept(__file__)
@@ -286,3 +288,22 @@ def test_what_another_run_measured_is_not_taken_for_the_one_that_is_said(hardwar
     said = Experiment(id="run", hardware=refer_to_hardware(hardware)[0], workload=Workload(global_batch=batch))
     found = read_configuration(LOGS / "torchtitan_h100.log", (), said)
     assert (found.measured is not None, any("is not taken" in note for note in found.notes)) == (taken, not taken)
+
+
+SAID = {"global_batch": 64, "sequence_length": 1024, "hardware": "h100-8"}
+
+
+@pytest.mark.parametrize(
+    "name", ["llama-recipes, its bar and memory", "composer 0.12: batch and sequence by its rates"]
+)
+def test_what_a_log_lacks_is_asked_for_at_once_and_then_it_is_analysed(name, write):
+    path = write(KNOWN[name]["text"])
+    with pytest.raises(AsapError) as asked:
+        rank_candidates(study_of(create_experiment("run", Statement(), config=path)))
+    hint = asked.value.hint
+    options = {"global_batch": "--batch", "sequence_length": "--sequence", "hardware": "--hardware"}
+    said = {field: SAID[field] for field, option in options.items() if option in hint}
+    said |= {"hardware": "h100-2"} if name.startswith("composer") else {}
+    model = ("model=gpt2",) if "model=NAME" in hint else ()
+    found = rank_candidates(study_of(create_experiment("run", Statement(**said), config=path, overrides=model)))
+    assert found.candidates

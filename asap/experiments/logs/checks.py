@@ -11,10 +11,11 @@ from statistics import median
 from typing import Any
 
 from asap.core.errors import ConfigError
+from asap.core.numbers import half_digit
 from asap.core.units import exact, format_percent, significant
 from asap.experiments.experiment import Experiment
 from asap.experiments.logs.formats import Form, table
-from asap.experiments.logs.measured import DAY, SHORTEST_S, step_index
+from asap.experiments.logs.measured import DAY, LONG_BEFORE, SHORTEST_S, step_index
 from asap.experiments.logs.reading import LogReading
 from asap.experiments.logs.settings import LogSettings, said_differently
 from asap.experiments.logs.text import number, seconds_of
@@ -51,7 +52,8 @@ class Equation:
         if not all(name in known for name in (*self.left, *self.right)):
             return None
         left, right = (math.prod(known[name] for name in side) for side in (self.left, self.right))
-        if self.least * right * (1 - 1e-9) <= left <= self.most * right * (1 + 1e-9):
+        slack = math.prod(1 + half_digit(known[name]) for name in (*self.left, *self.right))
+        if self.least * right <= left * slack and left <= self.most * right * slack:
             return None
         return f"{_product(self.left, known, left)}, against {_product(self.right, known, right)}"
 
@@ -98,6 +100,8 @@ def quantities(reading: LogReading, settings: LogSettings, experiment: Experimen
             found[name] = known * (unit or [1.0])[0]
     if reading.stack == "torchtitan" and experiment.model and experiment.model.tied_embeddings:
         found = {name: value for name, value in found.items() if name not in _WITHOUT_TIED}
+    if "peak_flops" not in reading.statements and reading.stack not in table("checks")["own_peak"]["stacks"]:
+        found.pop("mfu", None)  # counted against the peak of another chip, whatever runs it
     if reading.stack == "trainer" and found.get("context", 1) > 1:
         found.pop("samples_rate", None)  # of all devices, as if none shared a sequence
     return found
@@ -144,9 +148,18 @@ def _growth(lines: Iterable[Mapping[str, str]], field: str, turns_at: float = ma
     known = [(step, *time) for step, time in said if step is not None and time]
     pairs = [(one, after) for one, after in pairwise(known) if after[0] > one[0]]
     grown = [((after[1] - one[1]) % turns_at, after[0] - one[0]) for one, after in pairs]
-    exact = turns_at == math.inf or all(worth < 1 for *_, worth in known)
-    if not grown or not (exact or median(whole for whole, _ in grown) >= SHORTEST_S):
+    if not grown:
         return None
+    usual = median(whole for whole, _ in grown)
+    if turns_at != math.inf:
+        exact = all(worth < 1 for *_, worth in known) or usual >= SHORTEST_S
+        return median(whole / count for whole, count in grown) if exact else None
+    worth = max(each for *_, each in known)
+    if (
+        worth > 1 and usual < LONG_BEFORE * worth
+    ):  # rounded: all of them together grow by more than the last digit hides
+        (first, start, _), (last, end, _) = known[0], known[-1]
+        return (end - start) / (last - first) if last > first and end - start >= LONG_BEFORE * worth else None
     return median(whole / count for whole, count in grown)
 
 

@@ -17,6 +17,7 @@ from asap.experiments.logs.settings import LogSettings
 from asap.hardware import Slice, resolve_hardware
 from asap.hardware.catalogue import chip_of_device
 from asap.models import Architecture, find_architecture
+from asap.plans import Mesh, Plan, Remat
 from asap.plans.axes import AXES
 from asap.stacks.maxtext.mesh import FILLED_BY_DEFAULT, axis_key
 from asap.stacks.torchtitan.model import printed_model, read_modules
@@ -167,3 +168,26 @@ def is_other_mesh(experiment: Experiment, shape: str) -> bool:
     plan = experiment.plan
     sizes = sorted(int(size) for size in shape.replace(",", " ").split() if size != "1")
     return plan is not None and sizes != sorted(degree for axis in AXES if (degree := plan.degree(axis)) > 1)
+
+
+_REMAT = {"none": Remat.NONE, "full": Remat.FULL}
+
+
+def plan_of(settings: LogSettings) -> Plan | None:
+    """The mesh, where devices, data parallelism and its sharding are stated."""
+    groups = settings.data_parallel
+    alone = groups is not None and groups == settings.devices and not settings.tensor
+    if not groups or settings.zero is None or not (alone or (settings.tensor and settings.pipeline)):
+        return None
+    sharded = settings.zero in ("fsdp", 3)
+    replicas = settings.replicate or 1
+    mesh = Mesh(
+        replica=replicas if sharded else groups,
+        data=groups // replicas if sharded else 1,
+        seq=settings.context or 1,
+        model=settings.tensor or 1,
+        stage=settings.pipeline or 1,
+    )
+    micro, batch = settings.micro_batch, settings.global_batch
+    microbatches = settings.accumulation or (round(batch / micro / groups) if micro and batch else None)
+    return Plan(ici=mesh, microbatches=microbatches or None, remat=_REMAT.get(settings.recompute or ""))

@@ -9,13 +9,14 @@ from typing import Any, cast
 from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.core.units import exact
+from asap.experiments.logs.allocations import largest_of
 from asap.experiments.logs.formats import EndingForm, Form, steps
 from asap.experiments.logs.scan import Found
 from asap.experiments.logs.text import clean, is_training_bar, number, seconds_of, size
-from asap.experiments.observed import FEWEST, Allocation, Ending, EndingKind, Measured, steady_count, step_times
+from asap.experiments.observed import FEWEST, Ending, EndingKind, Measured, steady_count, step_times
 
 StepLine = tuple[Form, dict[str, str], int, int]
-_LONG_BEFORE = 20  # last digits by which a time must grow, so that two that are cut are off by less than a tenth
+LONG_BEFORE = 20  # last digits by which a time must grow, so that two that are cut are off by less than a tenth
 _EXACT = frozenset(("seconds", "milliseconds", "seconds_each", "steps_per_second"))
 _OF_LINE = {"seconds_of_line": 1.0, "milliseconds_of_line": 1e-3, "figure_of_line": 1.0}
 _SINCE = {"elapsed_milliseconds": 1e-3, "elapsed_seconds": 1.0, "elapsed_minutes": 60.0, "elapsed_hours": 3600.0}
@@ -34,6 +35,8 @@ class Sizes:
     devices: int | None = None
     clock: float | None = None
     """A step by the times of its lines, which counts where they say no other, and settings say of what run."""
+    steps: float | None = None
+    """Of the whole run."""
 
     def seconds(self, fields: dict[str, str]) -> float | None:
         """The time of a step from the fields of its line, the most exact one first."""
@@ -41,14 +44,25 @@ class Sizes:
         times = {"seconds": 1.0, "milliseconds": 1e-3, "seconds_each": 1.0}
         amounts = {"tokens_per_second_per_device": own, "samples_per_second": self.sequences, "steps_per_second": 1.0}
         amounts |= {"tokens_per_second": self.tokens}
-        said = {name: value for name in (*times, *amounts) if name in fields and (value := number(fields[name]))}
-        known = ((value, times.get(name), amounts.get(name)) for name, value in said.items())
-        return next((value * unit if unit else (one or 0) / value for value, unit, one in known if unit or one), None)
+        told = {name: value for name in (*times, *amounts) if (value := number(fields.get(name, "")))}
+        if told.get("steps_per_second", 1.0) < _LEAST_RATE:
+            told.pop("steps_per_second")
+        known = {name: value * times[name] for name, value in told.items() if name in times}
+        known |= {name: one / value for name, value in told.items() if (one := amounts.get(name))}
+        runtime = number(fields.get("runtime", ""))
+        if runtime and self.steps and known.keys() <= {"steps_per_second"}:
+            return runtime / self.steps  # by more digits than the rate has
+        return next(iter(known.values()), None)
+
+
+_LEAST_RATE = 0.005
+"""Of which the third decimal, the last that Trainers print, hides a tenth."""
 
 
 def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes) -> Measured:
     """Everything that is measured in the lines of one run."""
     unique = _each_once(_main_form(_gathered(_by_elapsed(_iterations_summed(lines))), sizes))
+    totals = _gathered(sorted(totals, key=lambda one: one[0].spread))
     times = [(step_index(fields), seconds) for _, fields, *_ in unique if (seconds := sizes.seconds(fields))]
     whole = [seconds for _, fields, *_ in totals if (seconds := sizes.seconds(fields))]
     if whole and (not times or (unique[0][0].bar and steady_count(times) < FEWEST)):
@@ -81,7 +95,7 @@ def _by_elapsed(lines: Sequence[StepLine]) -> Iterator[StepLine]:
         own = None if grows or fields.keys() & _EXACT else _line_seconds(fields, steps, clock)
         if passed and step is not None and not own and not (form.general and fields.keys() & _EXACT):
             since = passed[0] - before[1] if before else 0.0
-            if before and step > before[0] and since >= _LONG_BEFORE * passed[1]:
+            if before and step > before[0] and since >= LONG_BEFORE * passed[1]:
                 own = since / (step - before[0])
             if before is None or step < before[0] or since < 0 or own:
                 before = (step, passed[0])
@@ -230,7 +244,6 @@ _CASCADE = ("communication_error", "stopped", "crashed")
 _REFUSALS = ("AssertionError", "ValueError", "ConfigError", "ArgumentError", "ValidationError", "NotImplementedError")
 _ALLOCATION = "allocation"
 _NAN_STEPS = 3
-_LINES_OF_ITEM, _MOST_LISTED = 4, 5
 _MEMORY = ("needed", "requested", "in_use", "free", "capacity")
 
 
@@ -266,8 +279,9 @@ def ending_of(found: Sequence[Found], steps: Sequence[Any], said: Mapping[str, s
         figures = {**cast(EndingForm, one.form).read(one.text, one.rest), **figures}
     if kind == "crashed" and not steps and figures.get("exception") in _REFUSALS:
         kind = "refused_settings"
-    largest = _largest([one for one in listed if one not in behind]) if kind == "out_of_memory" else ()
-    return _ending(kind, first, steps, figures).model_copy(update={"largest": largest})
+    largest = largest_of([one for one in listed if one not in behind]) if kind == "out_of_memory" else ()
+    ran = bool(number(said.get("batches_so_far", "")))
+    return _ending(kind, first, steps, figures, ran).model_copy(update={"largest": largest})
 
 
 def _drop_evaluation(steps: Sequence[Any], ended: int) -> list[Any]:
@@ -289,36 +303,16 @@ def _by_count(steps: Sequence[StepLine], said: Mapping[str, str]) -> Ending:
     return Ending(kind="completed", line=f"step {exact(last)} of {exact(count)}", line_number=line)
 
 
-def _largest(lines: Sequence[Found]) -> tuple[Allocation, ...]:
-    """Allocations of a list whose items begin with a size, and have shape and operation in the next lines; a list that
-    several ranks or an exception within another repeat counts once."""
-    items: list[dict[str, str]] = []
-    begun = 0
-    for one in lines:
-        fields = cast(EndingForm, one.form).read(one.text)
-        if "size" in fields:
-            items.append(fields)
-            begun = one.line
-        elif items and one.line - begun <= _LINES_OF_ITEM:
-            items[-1] = {**fields, **items[-1]}
-    known = [
-        Allocation(
-            size_bytes=held, shape=item.get("shape"), operation=redacted(plain(item.get("operation", ""), 160)) or None
-        )
-        for item in items
-        if (held := size(item["size"]))
-    ]
-    return tuple(sorted(dict.fromkeys(known), key=lambda one: -one.size_bytes)[:_MOST_LISTED])
-
-
-def _ending(kind: str, one: Found, steps: Sequence[Any], figures: dict[str, str] | None = None) -> Ending:
+def _ending(
+    kind: str, one: Found, steps: Sequence[Any], figures: dict[str, str] | None = None, ran: bool = False
+) -> Ending:
     said = figures if figures is not None else {}
     sizes: dict[str, Any] = {f"{name}_bytes": size(said[name]) for name in _MEMORY if name in said}
     return Ending(
         kind=cast(EndingKind, kind),
         line=redacted(plain(one.text.strip(), 400)),
         line_number=one.line,
-        before_first_step=not steps and kind != "completed",
+        before_first_step=not (steps or ran) and kind != "completed",
         operation=said.get("operation"),
         exception=said.get("exception"),
         **{name: value for name, value in sizes.items() if value},

@@ -49,6 +49,7 @@ _BACK, _LATELY = 5, 8  # ranks print steps out of order by fewer, and the same o
 _AXES = re.compile(r"[\[(]([^\[\]()]*)[\])],? ?(?:and sizes )?\[([\d, ]+)\]")
 _NAMED_AXES = re.compile(r"\b([a-z]\w*)=(\d{1,7})\b")
 _BATCHES = {"micro_batch", "accumulation"}  # what programs say before a first step, and of an evaluation not
+_WHOLE = ("steps_done", "optimization_steps")  # steps of a run, which may have ended early
 _BARE_KEY = re.compile(r"\w+:")
 _CALLED = re.compile(r"\b(?:(\w+)\((?=\w+=|$)|(\w+Config) \{|(\w+ config))|\*{3,} (Experiment) configuration")
 
@@ -189,7 +190,10 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     said = settings_of(reading)
     tokens = said.global_batch * said.sequence if said.global_batch and said.sequence else None
     clock = figures.get("step_by_clock") if blocks or said.model_dump(exclude_none=True) else None
-    sizes = Sizes(tokens, said.global_batch, said.devices, clock)
+    told = {name: number(statements.get(name, "")) for name in ("hours_so_far", "batches_so_far", *_WHOLE)}
+    if not clock and (hours := told["hours_so_far"]) and (batches := told["batches_so_far"]):
+        clock = 3600 * hours / batches
+    sizes = Sizes(tokens, said.global_batch, said.devices, clock, next(filter(None, map(told.get, _WHOLE)), None))
     return reading.model_copy(update={"measured": measured(steps, totals, sizes)})
 
 
@@ -308,4 +312,7 @@ def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:
     if any(block.kind.startswith("yaml: Experiment") for block in blocks):
         return "nemo"
     counted = Counter(stack for stack in forms if stack != "any")
-    return counted.most_common(1)[0][0] if counted else None
+    anyones = any(one[0].general for one in found.steps)  # another program may take the same options
+    said = {key for block in blocks for key in block.values if not anyones}
+    of_keys = next((stack for key, stack in table("settings")["of_stack"].items() if key in said), None)
+    return counted.most_common(1)[0][0] if counted else of_keys

@@ -16,7 +16,7 @@ from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import read_named_model
 from asap.experiments.logs.checks import contradictions, other_run_differences, trains_adapters
 from asap.experiments.logs.formats import table
-from asap.experiments.logs.machine import is_other_mesh, mesh_of_maxtext, model_of_shapes, read_shapes
+from asap.experiments.logs.machine import is_other_mesh, mesh_of_maxtext, model_of_shapes, plan_of, read_shapes
 from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import FLATTENED, LogReading, SettingsBlock
 from asap.experiments.logs.settings import LogSettings, settings_of
@@ -26,13 +26,12 @@ from asap.experiments.observed import Measured, MeasuredStep, Observed
 from asap.experiments.remarks import still_open
 from asap.models import Workload
 from asap.models.adapters import ALL, adapter_parameters
-from asap.plans import Mesh, Plan, Remat
+from asap.plans.degrees import DEVICES_UNKNOWN
 from asap.stacks.registry import instead_of_log, is_claimed, specs
 from asap.stacks.stack_settings import dotted
 
 ReadDocument = Callable[[Document, Sequence[str], Experiment], Experiment]
 """What reads a mapping of settings of any stack."""
-_REMAT = {"none": Remat.NONE, "full": Remat.FULL}
 _NAMES = {"gpt-neox": "Megatron-DeepSpeed", "maxtext": "MaxText", "torchtitan": "torchtitan", "fsdp": "Accelerate FSDP"}
 _OF_DEEPSPEED = "deepspeed"
 _SIGNS = {"num_layers", "hidden_size", "num_attention_heads", "micro_batch_size", "batch_size"}
@@ -45,17 +44,13 @@ def read_log_record(
 ) -> Experiment:
     """``experiment`` with the last run of a log: settings, hardware, step time, memory, and how it ended.
 
-    Args:
-        path: of the log.
-        overrides: ``key=value`` of the user, which win.
-        experiment: what is known besides.
-        read_document: the reader of any stack's settings.
-
     Raises:
         NotFoundError: there is no such file.
         ConfigError: it cannot be read, has no settings of a run, or its settings contradict each other.
     """
     reading = read_log(path)
+    told = settings_of(reading) != LogSettings()
+    reading = _with_devices(reading, experiment.hardware.devices)
     settings = settings_of(reading)
     adapted = trains_adapters(reading, settings, path)
     elsewhere = other_run_differences(reading, settings, experiment)
@@ -67,12 +62,13 @@ def read_log_record(
     experiment = _filled(settings, reading, path, experiment)
     experiment = _add_adapters(reading, settings, path, experiment) if adapted else experiment
     doubts = contradictions(reading, settings, experiment)
-    if experiment.plan is None and not any(doubts.values()) and (plan := _plan(settings)) is not None:
+    if experiment.plan is None and not any(doubts.values()) and (plan := plan_of(settings)) is not None:
         experiment = experiment.knowing(plan=plan, provenance={"plan": path.name})
-    known = reading.measured.step.steps > 0 and bool(reading.stack or reading.figures.get("lines"))
+    seen = reading.figures.get("lines")
+    known = (reading.measured.step.steps > 0 and bool(reading.stack or seen)) or reading.ending.kind in _OF_DEVICES
+    known = known or bool(reading.measured.tokens_per_second_per_device)
     ill_placed = bool(elsewhere and refusals) and experiment.model is None
     if ill_placed or not (known or experiment.model or experiment.plan or experiment.workload.tokens):
-        told, seen = settings != LogSettings(), reading.figures.get("lines")
         part = "a part of the settings, and no steps" if told else "neither settings nor steps"
         part = f"steps without their times, and {'a part of the' if told else 'no'} settings" if seen else part
         unread = "figures without the settings of their run" if reading.measured != Measured() else part
@@ -96,6 +92,17 @@ def read_log_record(
     if measured is not None and experiment.measured is None and not doubts:
         update["measured"], sources["measured"] = measured, path.name
     return experiment.model_copy(update=update).knowing(provenance=sources)
+
+
+_OF_DEVICES = ("out_of_memory", "collective_timeout")
+"""Endings of runs on accelerators alone, which are on record whatever else a log says."""
+
+
+def _with_devices(reading: LogReading, said: int | None) -> LogReading:
+    """A reading with the devices that a user says, where the log does not: batch and plan may follow from them."""
+    if said is None or settings_of(reading).devices is not None:
+        return reading
+    return reading.model_copy(update={"hardware": reading.hardware.model_copy(update={"devices": said})})
 
 
 _ASKED = {"model": "model=NAME", "plan": '--plan "data=8 model=2"'}
@@ -245,16 +252,21 @@ _ADAPTED = (
 )
 
 
+_RANK = "workload.adapter_rank=N says another"
+
+
 def _add_adapters(reading: LogReading, settings: LogSettings, path: Path, experiment: Experiment) -> Experiment:
     """Adapters of all projections, of the rank that a line says or that has as many parameters as are trained (else 8);
     where no block says it."""
     if experiment.workload.adapter_rank:
         return experiment
     each = adapter_parameters(experiment.model, 1, ALL) if experiment.model else 0.0
-    rank = int(reading.statements.get("adapter_rank", 0)) or round((settings.trainable or 0) / each if each else 0) or 8
+    known = settings.adapter_rank or round((settings.trainable or 0) / each if each else 0)
+    rank = known or 8
     said = {"adapter_rank": rank, "frozen_precision": "bf16"}
     workload = experiment.workload.model_copy(update=said)
-    return experiment.knowing(_ADAPTED.format(path.name), workload=workload)
+    unsaid = () if known else (f"{path.name} does not say the rank of its adapters: 8 is taken; {_RANK}",)
+    return experiment.knowing(_ADAPTED.format(path.name), *unsaid, workload=workload)
 
 
 def _framework(stack: str | None, settings: LogSettings) -> str | None:
@@ -275,26 +287,6 @@ def _measured_step(reading: LogReading, settings: LogSettings, experiment: Exper
     return MeasuredStep(seconds=each / rate, tokens_per_device=each, source=source) if rate and each else None
 
 
-def _plan(settings: LogSettings) -> Plan | None:
-    """The mesh, where devices, data parallelism and its sharding are stated."""
-    groups = settings.data_parallel
-    alone = groups is not None and groups == settings.devices and not settings.tensor
-    if not groups or settings.zero is None or not (alone or (settings.tensor and settings.pipeline)):
-        return None
-    sharded = settings.zero in ("fsdp", 3)
-    replicas = settings.replicate or 1
-    mesh = Mesh(
-        replica=replicas if sharded else groups,
-        data=groups // replicas if sharded else 1,
-        seq=settings.context or 1,
-        model=settings.tensor or 1,
-        stage=settings.pipeline or 1,
-    )
-    micro, batch = settings.micro_batch, settings.global_batch
-    microbatches = settings.accumulation or (round(batch / micro / groups) if micro and batch else None)
-    return Plan(ici=mesh, microbatches=microbatches or None, remat=_REMAT.get(settings.recompute or ""))
-
-
 def _notes(reading: LogReading, settings: LogSettings, path: Path, adapted: bool) -> tuple[str, ...]:
     """What a reader of the record should know: what is not said, blocks that are cut, slow steps."""
     notes: list[str] = []
@@ -302,6 +294,8 @@ def _notes(reading: LogReading, settings: LogSettings, path: Path, adapted: bool
         notes.append(f"{path.name} has no settings of the run: {instead_of_log(reading.stack)}")
     if (chip := reading.hardware.chip) and not settings.devices:
         notes.append(f"{path.name} is of a run on {chip}, and does not say how many there are: add --hardware {chip}-N")
+    if settings.devices is settings.global_batch is None and settings_of(_with_devices(reading, 1)).global_batch:
+        notes.append(f"{path.name}: {DEVICES_UNKNOWN}")
     if settings.objective is None and reading.stack in _OF_ANY_OBJECTIVE:
         whole = "" if adapted else "training all parameters on "
         trained = f", and trains {exact(settings.trainable)} parameters" if settings.trainable else ""

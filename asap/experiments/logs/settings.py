@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from asap.core.numbers import digits
+from asap.core.numbers import digits, half_digit
 from asap.core.text import plain
 from asap.experiments.logs.formats import table
 from asap.experiments.logs.reading import LogReading, SettingsBlock
@@ -46,6 +46,7 @@ class LogSettings(BaseModel):
     zero: NonNegativeInt | Literal["fsdp"] | None = None
     recompute: Literal["none", "selective", "full"] | None = None
     precision: str | None = None
+    adapter_rank: PositiveInt | None = None
     adapters: str | None = Field(default=None, description="what is trained in place of all parameters: lora, …")
     objective: str | None = Field(default=None, description="what steps do: language, generates, compares, …")
 
@@ -120,6 +121,14 @@ def _derive(found: dict[str, Any], reading: LogReading) -> None:
         devices = whole / each
         exact = devices < _FEW or float(f"{each:.3g}") != each
         found["devices"] = round(devices) if exact and abs(devices - round(devices)) < _WHOLE else None
+    if not found.get("global_batch") and rates.samples_per_second and rates.step.median:
+        each = int(found.get("micro_batch") or 1) * int(found.get("accumulation") or 1)
+        found["global_batch"] = _count(rates.samples_per_second * rates.step.median, _WHOLE_BATCH, each)
+        if found["global_batch"] and not found.get("sequence") and rates.tokens_per_second:
+            tokens = rates.tokens_per_second / rates.samples_per_second
+            found["sequence"] = _count(
+                tokens, half_digit(rates.tokens_per_second) + half_digit(rates.samples_per_second)
+            )
     if reading.stack == "maxtext" and found.get("micro_batch") and found.get("devices"):
         batch = found["micro_batch"] * found["devices"] * (found.get("accumulation") or 1)
         found["global_batch"] = found.get("global_batch") or (int(batch) if batch == int(batch) else None)
@@ -136,6 +145,15 @@ def _derive(found: dict[str, Any], reading: LogReading) -> None:
         found["kv_heads"] = found.get("kv_heads") or found.get("heads")
 
 
+def _count(about: float, share: float, each: int = 1) -> int | None:
+    """The multiple of a count that a figure stands for which may be off by a share; ``None`` for none or several."""
+    near = each * round(about / each)
+    hidden = share * about
+    return near if near and abs(about - near) <= hidden < each / 2 else None
+
+
+_WHOLE_BATCH = 5e-4
+"""Share by which samples of a step by two rates of four digits may be off."""
 _DATA_PARALLEL = ("trainer", "llm-foundry", "torchtune", "litgpt", "nanochat", "nanogpt", "olmo")
 """Programs that spread the batch over all devices, and nothing else."""
 _RANKS = "_ranks"

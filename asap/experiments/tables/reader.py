@@ -11,12 +11,13 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import blamed_on, validated
 from asap.experiments.processes import set_devices, set_nodes
-from asap.experiments.remarks import moments_of_bits, no_batch, optimizer_family, table_notes
+from asap.experiments.remarks import no_batch, table_notes
 from asap.experiments.shell import has_substitution
 from asap.experiments.tables.deepspeed import named_configuration
 from asap.experiments.tables.model import add_model, planned
 from asap.experiments.training_program import refuse
 from asap.hardware.instances import find_instance
+from asap.levers.state import moments_of_bits, optimizer_family
 from asap.models import Architecture, Workload
 from asap.plans import AXES, Plan, Remat
 from asap.stacks import registry
@@ -69,14 +70,6 @@ def read_table(
     unsettled: frozenset[str] = frozenset(),
 ) -> Experiment:
     """``experiment`` with what a mapping says, by the table of its stack.
-
-    Args:
-        spec: the table.
-        values: under the names of the stack, in sections or dotted.
-        path: the file that says them.
-        overrides: ``key=value`` of the user.
-        experiment: what is known besides.
-        unsettled: settings that a variable sets whose value is not known.
 
     Raises:
         ConfigError: it trains otherwise than is modelled, contradicts itself, or has a word without meaning.
