@@ -1,24 +1,6 @@
 """Which operations move data between devices and by which collective, and what GPU kernels do (``kernels.toml``).
 
 What a trace states comes first. A kernel that no pattern knows is ``other`` and bound by something unknown.
-
-Names seen in compiled programs and in profiles of v5e to v6e and of GPUs:
-
-========================================= ================== ==================================================
-as it appears                             kind               seen in
-========================================= ================== ==================================================
-``all-gather``, ``all-reduce``, …         as named           category, opcode, name of the instruction
-``all-gather fusion``                     as named           category: a collective fused with its neighbours
-``all-reduce-scatter fusion``             reduce-scatter     category; ``kind=kCustom, calls=%all-reduce-scatter.3``
-``X-start``                               X                  issues the transfer; on a GPU it is the transfer
-``X-done``, ``async-done`` of X           X, waits           exposed waiting for a transfer
-``async-collective-done``                 unknown, waits     category ``custom fusion``: only the name tells
-``async-collective-start``                none               issues the transfer, takes no time
-``fusion``, calls async_collective_fusion none               a matrix product that carries a transfer along
-``send``, ``recv``                        send-recv          between two devices or slices
-``psum``, ``ppermute``, …                 as XLA calls them  CPU: instructions named after their JAX primitive
-``ncclDevKernel_AllReduce_…``, ``rccl…``  as named           GPU kernels without HLO
-========================================= ================== ==================================================
 """
 
 import re
@@ -116,18 +98,13 @@ def collective_of(name: str, category: str = "", expression: str = "") -> tuple[
         expression: the instruction as HLO prints it.
     """
     base = base_name(name).replace("_", "-")
-    texts = [category, opcode(expression), _callee(expression)]
+    texts = [category, opcode(expression), *_CALLEE.findall(expression)[:1]]
     if category in _NAMELESS:
         texts.append(base)
     for text in texts:
         if (half := _HALF.fullmatch(text)) and (kind := _kinds("instructions").get(half.group(1))):
             return kind, half.group(2) == "done" or category == "async-done"
     return None, base == "async-collective-done"
-
-
-def collective_of_kernel(name: str) -> CollectiveKind | None:
-    """Kind of collective that a kernel carries out, as ``kernels.toml`` has it."""
-    return work_of_kernel(name).collective
 
 
 def base_name(name: str) -> str:
@@ -146,11 +123,6 @@ def result_shape(expression: str) -> str | None:
     _, equals, right = expression.partition(" = ")
     found = _OPCODE.search(right)
     return right[: found.start()] if equals and found else None
-
-
-def _callee(expression: str) -> str:
-    found = _CALLEE.search(expression)
-    return found.group(1) if found else ""
 
 
 _HOST_MEMORY = re.compile(r"\{[^{}]*S\(5\)[^{}]*\}")

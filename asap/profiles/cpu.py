@@ -14,17 +14,17 @@ from typing import NamedTuple
 import numpy as np
 
 from asap.profiles.hlo.program import DAMAGED, instructions_of
+from asap.profiles.kpis import after_start_up, start_up
 from asap.profiles.totals import HOST, PS, CpuInstruction, Total, Totals
 from asap.profiles.xplane.columns import Integers, alike, covered, distinct, own_times
-from asap.profiles.xplane.planes import Events, Plane
+from asap.profiles.xplane.planes import PS_PER_NS, Events, Plane
 from asap.profiles.xprof.converter import Conversion
 from asap.profiles.xprof.tables import MemoryProfile, StepRow, Summary
 
-PS_PER_NS = 1000
 _NAME, _DEVICE, _MODULE, _PROGRAM, _RUN = "hlo_op", "device_ordinal", "hlo_module", "program_id", "run_id"
 _LOOKED_UP = 0.01
 """Share of the time from which it is worth a look where an operation comes from."""
-_STEP = "step_num"
+STEP = "step_num"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,10 @@ class CpuWork:
 
     def of_device(self, device: int) -> "CpuWork":
         """What it did of one virtual device."""
-        rows = np.flatnonzero(self.device == device)
+        return self.of(np.flatnonzero(self.device == device))
+
+    def of(self, rows: Integers) -> "CpuWork":
+        """Some of its operations."""
         columns = (self.device, self.run, self.programs, self.modules, self.names, self.start, self.end)
         return CpuWork(self.plane, *(column[rows] for column in columns))
 
@@ -65,10 +68,11 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class CpuEvents:
-    """What the virtual devices of a host did."""
+    """What the virtual devices of a host did; ``started`` says which steps the start-up of the job takes, left out."""
 
     work: tuple[CpuWork, ...]
     marks: tuple[Mark, ...] = ()
+    started: str = ""
 
     @cached_property
     def runs(self) -> Mapping[tuple[int, str, int], tuple[int, int]]:
@@ -83,6 +87,15 @@ class CpuEvents:
                 first, last = runs.get(key, (start, end))
                 runs[key] = (min(first, start), max(last, end))
         return runs
+
+    def settled(self, planes: Sequence[Plane]) -> "CpuEvents":
+        """Without the start-up of the job."""
+        marks = settled(planes, self.marks)
+        if not (left_out := len(self.marks) - len(marks)):
+            return self
+        after = (work.of(np.flatnonzero(work.start >= marks[0].start)) for work in self.work)
+        said = after_start_up(left_out, len(self.marks))
+        return CpuEvents(tuple(work for work in after if len(work.start)), tuple(marks), said)
 
     def summed(self, planes: Sequence[Plane]) -> Totals:
         """What all of it took; of what took long, the compiled programs on the planes tell where it comes from."""
@@ -127,14 +140,26 @@ def read_cpu(planes: Sequence[Plane]) -> CpuEvents:
     work: list[CpuWork] = []
     marks: list[Mark] = []
     for plane in planes:
-        if plane.name == HOST and plane.stat_ids.keys() & {_NAME, _STEP}:
+        if plane.name == HOST and plane.stat_ids.keys() & {_NAME, STEP}:
             origin = origin_of(plane)
             for line in plane.lines:
-                events = line.events((_NAME, _DEVICE, _MODULE, _PROGRAM, _RUN, _STEP))
+                events = line.events((_NAME, _DEVICE, _MODULE, _PROGRAM, _RUN, STEP))
                 start = (line.timestamp_ns - origin) * PS_PER_NS + events.offset
-                marks += _marks(events, start)
+                marks += marks_of(events, start)
                 work += _operations(plane, events, start)
     return CpuEvents(tuple(work), tuple(marks))
+
+
+def settled(planes: Sequence[Plane], marks: Sequence[Mark]) -> Sequence[Mark]:
+    """The marks without those that hold the start-up of the job; from now on the planes leave out what was before."""
+    steps = orderly_marks(marks) or []
+    count = start_up([mark.end - mark.start for mark in steps])
+    if not count:
+        return marks
+    since = min(map(origin_of, (plane for plane in planes if plane.name == HOST))) + steps[count].start // PS_PER_NS
+    for plane in planes:
+        plane.since_ns = since
+    return steps[count:]
 
 
 def origin_of(plane: Plane) -> int:
@@ -142,21 +167,10 @@ def origin_of(plane: Plane) -> int:
     return min((line.timestamp_ns for line in plane.lines if not line.is_empty), default=0)
 
 
-def read_marks(planes: Sequence[Plane]) -> Iterator[Mark]:
-    """The steps that the training loop of a host marked.
-
-    Raises:
-        ProfileError: a file is damaged.
-    """
-    for plane in planes:
-        for line in plane.lines if plane.name == HOST and _STEP in plane.stat_ids else ():
-            events = line.events((_STEP,))
-            yield from _marks(events, (line.timestamp_ns - origin_of(plane)) * PS_PER_NS + events.offset)
-
-
-def _marks(events: Events, start: Integers) -> Iterator[Mark]:
-    if _STEP in events.stats:
-        known, number = events.stats[_STEP]
+def marks_of(events: Events, start: Integers) -> Iterator[Mark]:
+    """The steps that the training loop of a host marked among these events."""
+    if STEP in events.stats:
+        known, number = events.stats[STEP]
         for row in np.flatnonzero(known).tolist():
             yield Mark(int(number[row]), int(start[row]), int(start[row] + events.duration[row]))
 

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from asap.core.units import format_percent, format_seconds
-from asap.profiles.cpu import CpuEvents, origin_of
+from asap.profiles.cpu import PS_PER_NS, CpuEvents, origin_of
+from asap.profiles.totals import HOST
 from asap.profiles.xplane.columns import Integers, distinct, union
 from asap.profiles.xplane.planes import Line, Plane
 
@@ -150,10 +151,8 @@ def _covers(moments: Integers, start: Integers, end: Integers) -> np.ndarray:
     return np.cumsum(change)[: len(moments) - 1] > 0
 
 
-_HOST = "/host:CPU"
 _DEVICE = "/device:"
 _PROGRAMS, _STREAM = "XLA Modules", "Stream #"
-_PS_PER_NS = 1000
 
 
 def host_time(planes: Sequence[Plane], events: CpuEvents | None) -> dict[str, float] | None:
@@ -163,7 +162,7 @@ def host_time(planes: Sequence[Plane], events: CpuEvents | None) -> dict[str, fl
         planes: of a host.
         events: of the virtual devices of a CPU, where there are no others.
     """
-    plane = next((plane for plane in planes if plane.name == _HOST), None)
+    plane = next((plane for plane in planes if plane.name == HOST), None)
     ran = _joined(_programs(planes, plane, events))
     if plane is None or not len(ran[0]):
         return None
@@ -171,7 +170,7 @@ def host_time(planes: Sequence[Plane], events: CpuEvents | None) -> dict[str, fl
     if activities is None:
         return None
     begin, end = ran
-    marks = [(mark.start // _PS_PER_NS, mark.end // _PS_PER_NS) for mark in (events.marks if events else ())]
+    marks = [(mark.start // PS_PER_NS, mark.end // PS_PER_NS) for mark in (events.marks if events else ())]
     origin = origin_of(plane)
     first = min([int(begin[0]), *(origin + start for start, _ in marks)])
     last = max([int(end[-1]), *(origin + stop for _, stop in marks)])
@@ -191,7 +190,7 @@ def mean_of_hosts(found: Iterable[dict[str, float] | None]) -> dict[str, float]:
 def _programs(planes: Iterable[Plane], host: Plane | None, events: CpuEvents | None) -> Iterator[Spans]:
     """When programs ran on the devices of a host, or kernels; gaps within a program are not the host's."""
     if events is not None and events.runs and host is not None:
-        runs = np.array([*events.runs.values()], dtype=np.int64) // _PS_PER_NS + origin_of(host)
+        runs = np.array([*events.runs.values()], dtype=np.int64) // PS_PER_NS + origin_of(host)
         yield runs[:, 0], runs[:, 1]
         return
     for plane in planes:
@@ -214,9 +213,9 @@ def _activities_of_plane(plane: Plane) -> Activities | None:
     launching = [number for number, name in plane.names.items() if launches(name) and activity_of(name) == LAUNCH]
     spans: dict[str, list[Spans]] = defaultdict(list)
     for line in plane.lines:
-        if not line.has_any(launching):
-            continue
         start, end, metadata = _spans(line)
+        if not np.isin(metadata, launching).any():
+            continue
         for kind, rows in _by_kind(metadata, plane.names).items():
             spans[kind].append((start[rows], end[rows]))
     if not spans:
@@ -235,4 +234,4 @@ def _by_kind(metadata: Integers, names: Mapping[int, str]) -> dict[str, Integers
 
 def _spans(line: Line) -> tuple[Integers, Integers, Integers]:
     events = line.events()
-    return events.start_ns, events.start_ns + events.duration // _PS_PER_NS, events.metadata
+    return events.start_ns, events.start_ns + events.duration // PS_PER_NS, events.metadata

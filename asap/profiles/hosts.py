@@ -32,7 +32,7 @@ class Host:
     """What a host did: of each kind of device, and while its devices waited for it.
 
     ``tpu`` and ``gpu`` are missing where only XProf can read them, and ``marks`` where there are other devices than a
-    CPU.
+    CPU; ``started`` says what is left out for the start-up of the job.
     """
 
     totals: Totals
@@ -41,6 +41,7 @@ class Host:
     marks: Sequence[Mark] | None
     waits: dict[str, float] | None
     memory: MemoryProfile
+    started: str
 
 
 def read_hosts(files: Sequence[Path]) -> list[Host]:
@@ -60,18 +61,19 @@ def read_hosts(files: Sequence[Path]) -> list[Host]:
 
 def _read(file: Path) -> Host:
     planes = read_planes(file)
-    gpu = read_gpu(planes)
+    tpu, gpu = read_tpu(planes), read_gpu(planes)
     totals = totals_of(planes, with_kernels=gpu is None or gpu.hides_kernels)
-    events = None if totals.devices else read_cpu(planes)
+    events = None if totals.devices else read_cpu(planes).settled(planes)
     if events:
         totals.add(events.summed(planes))
     return Host(
         totals,
-        read_tpu(planes),
+        tpu,
         gpu,
         events.marks if events and not has_other_work(planes) else None,
         host_time(planes, events),
         memory_profile(planes),
+        next((each.started for each in (tpu, gpu, events) if each and each.started), ""),
     )
 
 

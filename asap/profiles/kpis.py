@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from asap.core.text import plain
 from asap.core.units import PERCENT
@@ -97,6 +98,22 @@ NO_BACKWARD_PASS = "No name speaks of a backward pass or an optimizer: this may 
 NOT_TRAINING = f"No step is marked. {NO_BACKWARD_PASS}"
 
 _TRAINING = re.compile(r"transpose\(|(?<![a-z])(?:grad|backward|backprop|optimi[sz]er|adam|train)", re.IGNORECASE)
+
+
+_START_UP = 2.0
+"""A first step that takes more times the usual one after it holds compilation, first transfers, what is tried out."""
+
+
+def start_up(lengths: Sequence[float]) -> int:
+    """How many first steps hold the start-up of the job, by the lengths of all; two are left at least."""
+    usual = [place for place in range(len(lengths) - 2) if lengths[place] <= _START_UP * median(lengths[place + 1 :])]
+    return min(usual, default=max(len(lengths) - 2, 0))
+
+
+def after_start_up(left_out: int, steps: int) -> str:
+    """The sentence for steps that are not counted, if any."""
+    before = "before is the start-up of the job, by its length"
+    return f"counted from step {left_out + 1} of {steps}: {before}" if left_out else ""
 
 
 def looks_like_training(names: Iterable[str]) -> bool:

@@ -11,12 +11,12 @@ from asap.profiles.collectives import (
     base_name,
     bound_of_kernel,
     collective_of,
-    collective_of_kernel,
     is_host_copy,
     is_input,
     opcode,
     result_shape,
-)
+    work_of_kernel,
+)  # fmt: skip
 from asap.profiles.profile import Bound, Collective, CollectiveKind, Extent, Operation
 from asap.profiles.totals import CpuInstruction, Total
 from asap.profiles.xprof.converter import Conversion
@@ -97,11 +97,14 @@ class Scale:
 
     @property
     def steps(self) -> float:
-        """Steps in the window: those that were marked, or as many as fit where the window has cut some off."""
+        """Steps in the window: those that were marked, or as many as fit where it holds others or has cut some off.
+
+        Nothing may run as the first begins and the last ends, so the window may lack up to one.
+        """
         if self.marked is None:
             return 1.0
         fitting = (self.window_s or self.marked.count * self.marked.mean) / self.marked.mean
-        return self.marked.count if abs(fitting - self.marked.count) < 0.5 else fitting
+        return self.marked.count if -1 < fitting - self.marked.count < 0.5 else fitting
 
     def each(self, total: float) -> float:
         """Of a sum over all, the part of one device and step (or window)."""
@@ -171,7 +174,7 @@ def kernel_operations(kernels: Iterable[KernelRow], scale: Scale) -> tuple[Opera
             Total(row.total_duration_us * US, row.occurrences),
             scale,
             bound=bound_of_kernel(row.kernel_name),
-            collective=collective_of_kernel(row.kernel_name),
+            collective=work_of_kernel(row.kernel_name).collective,
         )
         for row in kernels
     )
@@ -194,8 +197,8 @@ def _cpu_operation(instruction: CpuInstruction, total: Total, scale: Scale) -> O
     collective, waits = collective_of(name)
     base = base_name(name).removeprefix("wrapped_")
     category = "fusion" if base.endswith("fusion") else base
-    facts = {"collective": collective, "collective_wait": waits, "operator": instruction.path or None}
-    return _timed(name, category, total, scale, **facts)
+    path = instruction.path or None
+    return _timed(name, category, total, scale, collective=collective, collective_wait=waits, operator=path)
 
 
 def _timed(name: str, category: str, total: Total, scale: Scale, **facts: Any) -> Operation:

@@ -26,7 +26,7 @@ from asap.profiles.operations import (
     marked_steps,
     module_steps,
     si_peaks,
-)
+)  # fmt: skip
 from asap.profiles.profile import Extent, Gap, Operation, Profile, ProfileRun, Roofline
 from asap.profiles.totals import Totals
 from asap.profiles.xprof.converter import Conversion, convert
@@ -69,7 +69,8 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
     else:
         facts = _from_cpu(totals, marked)
     profile = _profile(run, conversion, totals, facts, marked)
-    return profile.model_copy(update={"host": mean_of_hosts(host.waits for host in hosts)})
+    warnings = (*profile.warnings, *dict.fromkeys(host.started for host in hosts if host.started))
+    return profile.model_copy(update={"host": mean_of_hosts(host.waits for host in hosts), "warnings": warnings})
 
 
 def _tables(run: ProfileRun, progress: Callable[[str], None]) -> tuple[list[Host], Conversion]:
@@ -107,7 +108,7 @@ def _from_tables(conversion: Conversion, program: RooflineRow, totals: Totals, m
 
 
 def _from_kernels(conversion: Conversion, totals: Totals, marked: Steps | None, missing: Gap) -> _Facts:
-    scale = Scale(totals.active, None if marked else totals.windows_s / totals.active, marked)
+    scale = Scale(totals.active, totals.windows_s / totals.active, marked)
     kernels = kernel_operations(conversion.kernels, scale)
     operations = longest_first((*kernels, *host_copy_operations(totals.copies, scale)))
     return _Facts(

@@ -10,7 +10,7 @@ import numpy as np
 
 from asap.profiles.collectives import is_host_copy_event
 from asap.profiles.xplane.columns import Integers, uncovered
-from asap.profiles.xplane.planes import Line, Plane
+from asap.profiles.xplane.planes import PS_PER_NS, Line, Plane
 from asap.profiles.xprof.tables import MemoryProfile
 
 PS = 1e-12
@@ -20,7 +20,6 @@ _WORK = re.compile(r"XLA Ops|Stream #.*(?:Compute|Kernel)")
 _MODULES = "XLA Modules"
 HOST = "/host:CPU"
 _STREAM = "Stream #"
-_PS_PER_NS = 1000
 
 
 class CpuInstruction(NamedTuple):
@@ -85,7 +84,7 @@ def totals_of(planes: Sequence[Plane], with_kernels: bool = True) -> Totals:
         totals.active += bool(work)
         if work and with_kernels and plane.name.startswith(_GPU):
             _, start, end = _moments(work)
-            totals.windows_s += PS * int(end.max() - start.min())
+            totals.windows_s += PS * int(end.max() - start.min()) if len(start) else 0.0
             _add_host_copies(totals.copies, plane)
         for events in (line.events() for line in plane.lines if line.name == _MODULES):
             for metadata, duration in zip(events.metadata.tolist(), events.duration.tolist(), strict=True):
@@ -110,7 +109,7 @@ def _moments(lines: Sequence[Line]) -> tuple[Integers, Integers, Integers]:
     """Metadata, start and end of the events of lines, in picoseconds after the first line."""
     every = [line.events() for line in lines]
     origin = min(events.timestamp_ns for events in every)
-    start = np.concatenate([(events.timestamp_ns - origin) * _PS_PER_NS + events.offset for events in every])
+    start = np.concatenate([(events.timestamp_ns - origin) * PS_PER_NS + events.offset for events in every])
     end = start + np.concatenate([events.duration for events in every])
     return np.concatenate([events.metadata for events in every]), start, end
 
@@ -126,7 +125,7 @@ def memory_profile(planes: Sequence[Plane]) -> MemoryProfile:
     for plane in planes:
         wanted = [key for key, name in plane.names.items() if name in _EVENTS] if plane.name == HOST else []
         for line in plane.lines if wanted else ():
-            if not line.has_any(wanted):
+            if not np.isin(line.events().metadata, wanted).any():
                 continue
             events = line.events((*_WHERE, *_SIZES))
             rows = np.flatnonzero(np.isin(events.metadata, wanted))

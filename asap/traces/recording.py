@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING
 
 from asap.core.errors import AsapError, BadInputError, NotFoundError
@@ -14,6 +13,7 @@ from asap.core.files import exists, user_path
 from asap.core.text import plain
 from asap.hardware import Chip
 from asap.profiles import Profile, read_profile
+from asap.profiles.kpis import after_start_up, start_up
 from asap.profiles.locate import locate
 from asap.traces.graph.graph import Graph
 from asap.traces.trace import UNSAID, Group, RankTrace, Step, Trace
@@ -101,17 +101,12 @@ def _with_members(ranks: Sequence[RankTrace]) -> list[RankTrace]:
     return [replace(rank, collectives=mine) for rank, mine in zip(ranks, calls, strict=True)]
 
 
-START_UP = 2.0
-"""A first step that takes more times the usual one after it holds compilation, first transfers, what is tried out."""
-
-
 def _settled(ranks: list[RankTrace]) -> tuple[list[RankTrace], list[str]]:
     """All ranks without first steps that hold the start-up on one of them, and what is said of that."""
     count = max(map(_start_up, ranks))
     if not count or any(len(rank.steps) < count + 2 for rank in ranks):
         return ranks, []
-    said = f"counted from step {count + 1} of {len(ranks[0].steps)}: before is the start-up of the job, by its length"
-    return [rank.since(rank.steps[count].start) for rank in ranks], [said]
+    return [rank.since(rank.steps[count].start) for rank in ranks], [after_start_up(count, len(ranks[0].steps))]
 
 
 def _start_up(rank: RankTrace) -> int:
@@ -119,9 +114,9 @@ def _start_up(rank: RankTrace) -> int:
     from asap.traces.analysis.iterations import step_of_operations
 
     step, end = step_of_operations(rank), rank.operations.end
-    lengths = [max([each.end, *end[step == number].tolist()]) - each.start for number, each in enumerate(rank.steps)]
-    usual = [place for place in range(len(lengths) - 2) if lengths[place] <= START_UP * median(lengths[place + 1 :])]
-    return min(usual, default=max(len(lengths) - 2, 0))
+    return start_up(
+        [max([each.end, *end[step == number].tolist()]) - each.start for number, each in enumerate(rank.steps)]
+    )
 
 
 def _notes(ranks: Sequence[RankTrace]) -> tuple[str, ...]:

@@ -90,9 +90,10 @@ def _recordings(megabytes: tuple[int, ...] = MEGABYTES) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         for source in given or _sources():
             name, data = source if isinstance(source, tuple) else (source.stem.partition(".")[0], source.read_bytes())
+            again = len(repeated(data, 2)) - len(data)
             for size in megabytes:
                 path = Path(folder) / f"{name}.{size}.xplane.pb"
-                path.write_bytes(repeated(data, max(round(size * 1e6 / len(data)), 1)))
+                path.write_bytes(repeated(data, 1 + max(round((size * 1e6 - len(data)) / again), 0)))
                 yield path
                 path.unlink()
 

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from asap.proposals.selection.ranked_candidates import rank_candidates
 
 from asap.core.errors import AsapError, ConfigError
 from asap.core.limits import FILE_LIMITS
@@ -21,6 +20,7 @@ from asap.experiments.logs.checks import contradictions
 from asap.experiments.logs.read import is_log, read_log
 from asap.experiments.logs.settings import settings_of
 from asap.models import Workload
+from asap.proposals.ranked_candidates import rank_candidates
 from asap.study.open_study import open_study
 from asap.study.study import outcome_of_log, study_of
 from tests.cases import cases, kept

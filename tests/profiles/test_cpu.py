@@ -1,7 +1,6 @@
 import pytest
 from xspaces import plane, serialised
 
-from asap.experiments import ExperimentStore
 from asap.profiles import read_profile
 
 LIMIT = 600_000
@@ -43,14 +42,6 @@ def test_the_layers_of_the_scan_run_twice_and_the_loop_itself_takes_nothing_of_t
     assert loops
     assert sum(op.occurrences == 2 for op in operations) > 50
     assert sum(op.fraction for op in loops) < 0.2
-
-
-def test_the_record_describes_the_recorded_run(recorded):
-    experiment = ExperimentStore(recorded.parent / "nowhere").get("cpu-8dev")
-    assert str(experiment.plan) == "data=2 seq=2 model=2 remat=none"
-    assert experiment.hardware.devices == read_profile(recorded).devices == 8
-    assert experiment.model.missing() == ()
-    assert experiment.workload.tokens == 8 * 256
 
 
 def test_the_recorded_file_is_small_and_tells_nothing_of_the_machine(recorded):

@@ -43,7 +43,7 @@ def test_collectives_are_recognised(name, category, expression, kind, waits):
 
 @cases("name, kind")
 def test_kernels_of_nccl_and_rccl(name, kind):
-    assert collectives.collective_of_kernel(name) == kind
+    assert collectives.work_of_kernel(name).collective == kind
 
 
 def test_parts_of_an_instruction():

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jax.profiler import ProfileData
-from xspaces import plane, serialised, tpu_profile
+from xspaces import TRAINING, plane, serialised, tpu_profile
 
 from asap.core.errors import ProfileError
-from asap.profiles import Operation, Profile
+from asap.profiles import Operation, Profile, read_profile
 from asap.profiles.host_time import host_time
 from asap.profiles.profile import Total
 from asap.profiles.totals import Totals, totals_of
@@ -51,6 +51,49 @@ def read_totals(files) -> Totals:
     for found in map(totals_of, map(read_planes, files)):
         totals.add(found)
     return totals
+
+
+def stepping(compilation: int, on_gpu: bool, steps: int = 4) -> bytes:
+    """Steps of 100 µs that run a kernel of 40; the first may compile before, and on a GPU its kernel runs late."""
+    host, gpu = plane("/host:CPU"), plane("/device:GPU:0")
+    device, events, ran = gpu if on_gpu else host, [], []
+    for n, end in enumerate(compilation + 100 * (n + 1) for n in range(steps)):
+        begin = end - 100 if n else 0
+        late = 50 if on_gpu and compilation and not n else 0
+        events.append(host.event("train", begin, end - begin, step_num=n, _r=1))
+        events.append(host.event("cuLaunchKernel", end - 60, 1, correlation_id=n + 1))
+        on_cpu = {"hlo_op": "gemm", "hlo_module": "jit_step", "device_ordinal": 0, "run_id": n}
+        said = {"correlation_id": n + 1, "kernel_details": "grid:1"} if on_gpu else on_cpu
+        ran.append(device.event("gemm", end - 50 + late, 40, **said))
+    host.line(1, "python", events)
+    gpu.own.append(gpu.stat(device_vendor="Nvidia", compute_cap_major=9, core_count=1, clock_rate=1))
+    device.line(2, "Stream #1(Compute)", ran)
+    return serialised([host, gpu] if on_gpu else [host])
+
+
+RECORDED = {
+    "cpu": lambda us: stepping(us, on_gpu=False),
+    "gpu": lambda us: stepping(us, on_gpu=True),
+    "tpu": lambda us: tpu_profile(TRAINING[:1], steps=4, compilation_us=us),
+}
+
+
+@pytest.mark.parametrize("device", RECORDED)
+def test_the_start_up_of_a_job_is_in_no_figure(write, device):
+    usual, started = (read_profile(write(RECORDED[device](us), host=f"{us}")) for us in (0, 5_000))
+    assert any("from step 2 of 4" in warning for warning in started.warnings)
+    assert not any("start-up" in warning for warning in usual.warnings)
+    (before,), (after,) = usual.operations, started.operations
+    assert (usual.kpis.steps, started.kpis.steps) == (4, 3)
+    assert started.kpis.step_time_s == pytest.approx(usual.kpis.step_time_s)
+    assert (after.occurrences, after.time_s) == pytest.approx((before.occurrences, before.time_s))
+
+
+def test_operations_fill_a_step_where_the_first_and_the_last_of_many_are_left_out(write):
+    profile = read_profile(write(stepping(0, on_gpu=True, steps=8)))
+    (gemm,) = profile.operations
+    assert profile.kpis.steps == 6
+    assert (gemm.fraction, gemm.occurrences) == pytest.approx((0.4, 1), rel=0.1)
 
 
 NAMES = ("openxla_xprof__tpu_inference_2", "openxla_xprof__gpu_multi_worker", "AMD-AGI_TraceLens__mi300_gemm")

@@ -70,10 +70,10 @@ class _Plane:
 
 def tpu_profile(
     operations: Sequence[Op] = TRAINING, steps: int = 3, devices: int = 2, step_us: int = 1000, marked: bool = True,
-    host: bool = True, module: str = "jit_train_step(77)",
+    host: bool = True, module: str = "jit_train_step(77)", compilation_us: int = 0,
 ) -> bytes:  # fmt: skip
-    """A v5e that runs ``operations`` in each step; ``marked`` adds step marks."""
-    planes = [_device(number, operations, steps, step_us, marked, module) for number in range(devices)]
+    """A v5e that runs ``operations`` in each step, the first after compilation; ``marked`` adds step marks."""
+    planes = [_device(number, operations, steps, step_us, marked, module, compilation_us) for number in range(devices)]
     return serialised([*planes, *([_Plane("/host:CPU")] if host else [])])
 
 
@@ -88,15 +88,18 @@ def plane(name: str) -> _Plane:
     return _Plane(name)
 
 
-def _device(number: int, operations: Sequence[Op], steps: int, step_us: int, marked: bool, module: str) -> _Plane:
+def _device(
+    number: int, operations: Sequence[Op], steps: int, step_us: int, marked: bool, module: str, compilation_us: int
+) -> _Plane:
     device = _Plane(f"/device:TPU:{number}")
     peaks = {"peak_teraflops_per_second": 197.0, "peak_hbm_bw_gigabytes_per_second": 819.0}
     device.own.append(device.stat(device_type_string="TPU v5 lite", **peaks))
     marks, modules, runs = [], [], []
     for step in range(steps):
         group = {"group_id": step} if marked else {}
-        start = step * step_us
-        marks.append(device.event(str(step), start, step_us, group_id=step))
+        start = compilation_us + step * step_us
+        begin = start if step else 0
+        marks.append(device.event(str(step), begin, start + step_us - begin, group_id=step))
         modules.append(device.event(module, start, sum(op.us for op in operations), run_id=step, **group))
         for op in operations:
             name = f"%{op.name} = {op.expression}"

@@ -75,6 +75,26 @@ def test_collectives_join_the_ranks_of_their_communicator(tmp_path, said):
         assert not any("communicator" in note for note in trace.notes)
 
 
+@pytest.mark.parametrize("deep", [1, 3])
+def test_kernels_of_a_group_are_of_the_communicators_that_it_named(tmp_path, deep):
+    """Two all-reduces are asked for one by one, and launched as the group ends."""
+    said = '{"NCCL communicator ID": %d, "Message size [bytes]": 64}'
+    events = [(10_000 + n, "ncclGroupStart", None) for n in range(deep)]
+    events += [(15_000 + n, "ncclAllReduce", said % n) for n in (8, 9)]
+    events += [(18_000 + n, "ncclGroupEnd", None) for n in range(deep)]
+    with sqlite3.connect(export(file := tmp_path / "run.sqlite")) as database:
+        database.execute("DELETE FROM NVTX_EVENTS WHERE text LIKE 'nccl%'")
+        insert = (
+            f"INSERT INTO NVTX_EVENTS (end, globalTid, start, text, jsonText) VALUES (30000, {PROCESS + 1}, ?, ?, ?)"
+        )
+        database.executemany(insert, events)
+        database.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (26000, 27000, {PROCESS + 1}, 12, 3)")
+        database.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (240000, 290000, 0, 8, 12, {PROCESS}, 2)")
+    (rank,) = load_trace([file]).ranks
+    which = rank.operations.collective[rank.operations.kind == OperationKind.COMMUNICATION].tolist()
+    assert [rank.collectives[one].group.name for one in which] == ["8", "9"]
+
+
 def test_it_is_a_profile_like_others(tmp_path):
     profile = read_recording(export(tmp_path / "run.sqlite"))
     assert profile.device_type == "NVIDIA H100 80GB HBM3"

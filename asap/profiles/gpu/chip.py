@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from asap.core.units import GIB, format_rate
-from asap.profiles.xplane.planes import Value
+from asap.profiles.xplane.planes import Value, stat
 from asap.profiles.xprof.tables import Peaks
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def model_of(stats: Mapping[str, Value]) -> str:
 
 def peaks_of(stats: Mapping[str, Value]) -> tuple[Peaks, tuple[str, ...]]:
     """The roofs of one device, and a sentence where its data sheet says better; zero is unknown."""
-    flop_rate = KILO * _number(stats, "clock_rate") * _number(stats, "core_count") * _generation(stats)[1]
-    stated = _number(stats, "memory_bandwidth")
+    flop_rate = KILO * stat(stats, "clock_rate", 0.0) * stat(stats, "core_count", 0.0) * _generation(stats)[1]
+    stated = stat(stats, "memory_bandwidth", 0.0)
     chip = _halved(model_of(stats), flop_rate, stated) if _vendor(stats) == "AMD" and flop_rate and stated else None
     bandwidth = chip.hbm_bandwidth if chip else stated
     ridge_point = flop_rate / bandwidth if bandwidth else 0.0
@@ -78,11 +78,6 @@ def _vendor(stats: Mapping[str, Value]) -> str:
 
 def _generation(stats: Mapping[str, Value]) -> tuple[str, int]:
     """Of the newest known compute capability that a device has."""
-    capability = 10 * _number(stats, "compute_cap_major") + _number(stats, "compute_cap_minor")
+    capability = 10 * stat(stats, "compute_cap_major", 0.0) + stat(stats, "compute_cap_minor", 0.0)
     models = _MODELS.get(_vendor(stats), {})
     return models.get(max((known for known in models if known <= capability), default=0), ("", 0))
-
-
-def _number(stats: Mapping[str, Value], name: str) -> float:
-    value = stats.get(name, 0)
-    return float(value) if isinstance(value, (int, float)) else 0.0

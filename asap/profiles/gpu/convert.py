@@ -9,19 +9,20 @@ import numpy as np
 
 from asap.core.units import GIB
 from asap.profiles.collectives import is_host_copy_event
-from asap.profiles.cpu import PS_PER_NS, has_groups_of_tensorflow, joined_steps, orderly_marks, read_marks
+from asap.profiles.cpu import PS_PER_NS, has_groups_of_tensorflow, joined_steps
 from asap.profiles.gpu.chip import model_of, peaks_of
-from asap.profiles.gpu.steps import Events, step_rows
+from asap.profiles.gpu.steps import LAUNCH, STREAM, Events, read_launches, step_rows
 from asap.profiles.hlo.cost import Costs, category_of, costs_of, expression_of
 from asap.profiles.hlo.program import DAMAGED, Instruction, instructions_of
+from asap.profiles.kpis import after_start_up
 from asap.profiles.totals import PS
 from asap.profiles.xplane.columns import alike
 from asap.profiles.xplane.planes import Plane, Value
 from asap.profiles.xprof.converter import Conversion
 from asap.profiles.xprof.tables import HloRow, KernelRow, MemoryProfile, Peaks, RooflineRow, StepRow, Summary
 
-_DEVICE, _STREAM = "/device:GPU:", "Stream #"
-_OPERATION, _PROGRAM, _KERNEL, _PATH, _LAUNCH = "hlo_op", "program_id", "kernel_details", "name", "correlation_id"
+_DEVICE = "/device:GPU:"
+_OPERATION, _PROGRAM, _KERNEL, _PATH = "hlo_op", "program_id", "kernel_details", "name"
 _TO_DEVICE = ("MemcpyH2D", "CopyHostToDevice")
 US_PER_PS, GIGA = 1e-6, 1e9
 
@@ -58,7 +59,10 @@ class Compiled(NamedTuple):
 
 @dataclass(frozen=True)
 class GpuHost:
-    """What the GPUs of a host did; ``facts`` are those of one, ``total_time`` is of all, in picoseconds."""
+    """What the GPUs of a host did; ``started`` says which steps the start-up of the job takes, left out.
+
+    ``facts`` are those of one GPU, ``total_time`` is of all, in picoseconds.
+    """
 
     devices: int
     facts: Mapping[str, Value]
@@ -67,6 +71,7 @@ class GpuHost:
     compiled: Mapping[tuple[int, str], Compiled]
     steps: Mapping[int, StepRow]
     total_time: int
+    started: str
 
     @property
     def hides_kernels(self) -> bool:
@@ -82,9 +87,10 @@ def read_gpu(planes: Sequence[Plane]) -> GpuHost | None:
         ProfileError: the file is damaged.
     """
     gpus = [plane for plane in planes if plane.name.startswith(_DEVICE)]
-    marks = orderly_marks(read_marks(planes)) if gpus and not has_groups_of_tensorflow(planes) else None
-    if marks is None:
+    launches = read_launches(planes) if gpus and not has_groups_of_tensorflow(planes) else None
+    if launches is None:
         return None
+    marked, launches = len(launches.marks), launches.settled(planes, gpus)
     operations: _Operations = defaultdict(_Total)
     kernels: _Kernels = defaultdict(_Total)
     devices = [device for device in (_read(plane, operations, kernels) for plane in gpus) if device]
@@ -99,8 +105,9 @@ def read_gpu(planes: Sequence[Plane]) -> GpuHost | None:
         operations,
         kernels,
         compiled,
-        step_rows(marks, planes, devices),
+        step_rows(launches, devices),
         sum(int(device.end.max() - device.start.min()) for device in devices),
+        after_start_up(marked - len(launches.marks), marked),
     )
 
 
@@ -146,9 +153,9 @@ def _together(hosts: Sequence[Mapping[_Key, _Total]]) -> dict[_Key, _Total]:
 def _read(plane: Plane, operations: _Operations, kernels: _Kernels) -> Events | None:
     """What a device did, if anything; its operations and kernels are added to those of the others."""
     streams = []
-    for line in (line for line in plane.lines if line.name.startswith(_STREAM) and not line.is_empty):
-        events = line.events((_OPERATION, _PROGRAM, _KERNEL, _PATH, _LAUNCH))
-        operation, program, kernel, path, launch = map(events.column, (_OPERATION, _PROGRAM, _KERNEL, _PATH, _LAUNCH))
+    for line in (line for line in plane.lines if line.name.startswith(STREAM) and not line.is_empty):
+        events = line.events((_OPERATION, _PROGRAM, _KERNEL, _PATH, LAUNCH))
+        operation, program, kernel, path, launch = map(events.column, (_OPERATION, _PROGRAM, _KERNEL, _PATH, LAUNCH))
         start = line.timestamp_ns * PS_PER_NS + events.offset
         copies = np.zeros((2, len(events)), dtype=np.bool_)
         order, lots = alike(events.metadata, operation.value, program.value, path.value, kernel.known)
@@ -161,7 +168,8 @@ def _read(plane: Plane, operations: _Operations, kernels: _Kernels) -> Events | 
             if ran := plane.text(int(operation.value[row])):
                 operations[int(program.value[row]), ran.rpartition("::")[2]].add(name, len(rows), time)
         streams.append(Events(start, start + events.duration, launch.value, *copies))
-    return Events(*map(np.concatenate, zip(*streams, strict=True))) if streams else None
+    every = Events(*map(np.concatenate, zip(*streams, strict=True))) if streams else None
+    return every if every and len(every.start) else None
 
 
 def _compiled(

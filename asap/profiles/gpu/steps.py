@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.profiles.cpu import MS_PER_PS, PS_PER_NS, Mark, origin_of
+from asap.profiles.cpu import MS_PER_PS, PS_PER_NS, STEP, Mark, marks_of, orderly_marks, origin_of, settled
 from asap.profiles.totals import HOST
 from asap.profiles.xplane.columns import Integers, covered
 from asap.profiles.xplane.planes import Plane
 from asap.profiles.xprof.tables import StepRow
 
-_LAUNCH = "correlation_id"
+STREAM, LAUNCH = "Stream #", "correlation_id"
 
 
 class Events(NamedTuple):
@@ -36,39 +36,64 @@ class Events(NamedTuple):
         return Events(start[rows], end[rows], launch[rows], is_copy[rows], is_input[rows])
 
 
-def step_rows(marks: Sequence[Mark], host: Sequence[Plane], devices: Sequence[Events]) -> dict[int, StepRow]:
+class Launches(NamedTuple):
+    """The steps that the training loop of a host marked, and number and start of each launch, in picoseconds after
+    ``origin``, the first event of the host in picoseconds since the epoch of the file."""
+
+    marks: Sequence[Mark]
+    number: Integers
+    start: Integers
+    origin: int
+
+    def settled(self, planes: Sequence[Plane], gpus: Sequence[Plane]) -> "Launches":
+        """Without those that hold the start-up of the job; a device counts from what was launched afterwards."""
+        marks = settled(planes, self.marks)
+        if len(marks) < len(self.marks):
+            later = self.number[self.start >= marks[0].start]
+            for plane in gpus:
+                lines = [line.events((LAUNCH,)) for line in plane.lines if line.name.startswith(STREAM)]
+                mine = [events.start_ns[np.isin(events.column(LAUNCH).value, later)] for events in lines]
+                plane.since_ns = int(min((each.min() for each in mine if len(each)), default=plane.since_ns))
+        return self._replace(marks=marks)
+
+
+def read_launches(planes: Sequence[Plane]) -> Launches | None:
+    """What a host marked and launched; nothing without marks, and None where their order cannot be told."""
+    found: list[tuple[Integers, Integers]] = []
+    marks: list[Mark] = []
+    origin = 0
+    for plane in (plane for plane in planes if plane.name == HOST and STEP in plane.stat_ids):
+        origin = origin_of(plane) * PS_PER_NS
+        for line in plane.lines:
+            events = line.events((STEP, LAUNCH))
+            start = line.timestamp_ns * PS_PER_NS - origin + events.offset
+            known, number = events.column(LAUNCH)
+            marks += marks_of(events, start)
+            found.append((number[known], start[known]))
+    steps = orderly_marks(marks)
+    if steps is None:
+        return None
+    none = np.empty(0, dtype=np.int64)
+    number, begin = map(np.concatenate, zip(*(found or [(none, none)]), strict=True))
+    return Launches(steps, number, begin, origin)
+
+
+def step_rows(launches: Launches, devices: Sequence[Events]) -> dict[int, StepRow]:
     """The steps that were marked and launched something, by their number.
 
     A step lasts from the first event of a device to its last, or as its mark where that contains them.
 
     Args:
-        marks: in their order.
-        host: its planes.
+        launches: of the host.
         devices: of that host, those that ran anything.
     """
-    plane = next((plane for plane in host if plane.name == HOST), None)
-    if not marks or plane is None:
-        return {}
-    number, begin = _launches(plane)
     rows = {}
-    for mark in marks:
-        first, last = (origin_of(plane) * PS_PER_NS + moment for moment in (mark.start, mark.end))
-        mine = number[(begin >= first) & (begin < last)]
+    for mark in launches.marks:
+        mine = launches.number[(launches.start >= mark.start) & (launches.start < mark.end)]
         found = [ran for device in devices if len((ran := device.launched_by(mine)).start)]
         if found:
-            rows[mark.number] = _row(first, last, found)
+            rows[mark.number] = _row(launches.origin + mark.start, launches.origin + mark.end, found)
     return rows
-
-
-def _launches(plane: Plane) -> tuple[Integers, Integers]:
-    """Number and start of each launch."""
-    parts = []
-    for line in plane.lines:
-        events = line.events((_LAUNCH,))
-        known, number = events.column(_LAUNCH)
-        parts.append((number[known], line.timestamp_ns * PS_PER_NS + events.offset[known]))
-    number, begin = map(np.concatenate, zip(*parts, strict=True))
-    return number, begin
 
 
 def _row(marked: int, until: int, devices: Sequence[Events]) -> StepRow:

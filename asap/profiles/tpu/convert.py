@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from asap.core.units import PERCENT
+from asap.profiles.cpu import MS_PER_PS
+from asap.profiles.totals import HOST
 from asap.profiles.tpu.core import (
     CORE,
     GROUP,
@@ -23,16 +25,14 @@ from asap.profiles.xprof.tables import MemoryProfile, StepRow, Summary
 
 _DEVICES = ("/device:TPU:", "/device:GPU:", "/device:CUSTOM:")
 
-_HOST = "/host:CPU"
-MS_PER_PS = 1e-9
-
 
 @dataclass(frozen=True)
 class TpuHost:
     """What the cores of a host did; times in picoseconds.
 
     ``facts`` are those of a core. ``marks_steps`` says whether a core did, ``has_groups`` whether events are grouped by
-    step, and ``groups_host`` whether those of the host are.
+    step, and ``groups_host`` whether those of the host are. ``started`` says which steps the start-up of the job takes,
+    left out.
     """
 
     cores: int
@@ -45,6 +45,7 @@ class TpuHost:
     marks_steps: bool
     has_groups: bool
     groups_host: bool
+    started: str
 
 
 def read_tpu(planes: Sequence[Plane]) -> TpuHost | None:
@@ -65,7 +66,8 @@ def read_tpu(planes: Sequence[Plane]) -> TpuHost | None:
             total_time=sum(core.total_time for core in cores),
             marks_steps=any(core.has_steps for core in cores),
             has_groups=bool(grouped),
-            groups_host=_HOST in grouped,
+            groups_host=HOST in grouped,
+            started=next((core.started for core in cores if core.started), ""),
         )
     except UnfamiliarError:
         return None

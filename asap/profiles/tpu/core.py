@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from asap.profiles.kpis import after_start_up, start_up
 from asap.profiles.xplane.columns import Integers, covered, distinct, own_times
-from asap.profiles.xplane.planes import Events, Line, Plane
+from asap.profiles.xplane.planes import PS_PER_NS, Events, Line, Plane
 from asap.profiles.xplane.wire import Place, fields
 
 
@@ -27,7 +28,6 @@ _OFFSET, _DURATION = "device_offset_ps", "device_duration_ps"
 _UNKNOWN = ("time_scale_multiplier", "tc_offload_start_id", "flops", "model_flops", "bytes_accessed")
 """Of a single event: versions of XProf differ in what they make of them."""
 _OTHER_OPERATIONS = ("TensorFlow Ops", "Sparse Core Ops")
-_PS_PER_NS = 1000
 _EPOCH = 2**52
 """Nanoseconds, 52 days: later ones have no room in 64 bits as picoseconds, and count from the first line."""
 
@@ -77,8 +77,15 @@ class Core:
         late = [line.timestamp_ns for line in plane.lines if not line.is_empty]
         self._origin = min(late, default=0) if max(late, default=0) > _EPOCH else 0
         self.has_steps = STEPS in lines and not lines[STEPS].is_empty
+        marked = [lines[STEPS]] if STEPS in lines else []
+        self.steps = self._spans(marked)
+        marks = _longest(self.steps)
+        if left_out := start_up([*marks.values()]):
+            first = self.steps.host_start[self.steps.group == [*marks][left_out]].min()
+            plane.since_ns = self._origin + int(first) // PS_PER_NS
+            self.steps = self._spans(marked)
+        self.started = after_start_up(left_out, len(marks))
         self.operations = self._spans([lines[OPERATIONS]] if OPERATIONS in lines else [])
-        self.steps = self._spans([lines[STEPS]] if STEPS in lines else [])
         self.modules = self._spans([line for line in plane.lines if line.name == MODULES])
 
     @property
@@ -100,22 +107,13 @@ class Core:
         stats = events.stats
         if any(stats[name].known.any() for name in _UNKNOWN if name in stats):
             raise UnfamiliarError("statistics of events")
-        host_start = (events.timestamp_ns - self._origin) * _PS_PER_NS + events.offset
+        host_start = (events.timestamp_ns - self._origin) * PS_PER_NS + events.offset
         host_end = host_start + events.duration
-        start, end = host_start, host_end
-        if _OFFSET in stats and _DURATION in stats:
-            known = stats[_OFFSET].known & stats[_DURATION].known
-            start = np.where(known, stats[_OFFSET].value, start)
-            end = np.where(known, start + stats[_DURATION].value, end)
-        group = stats.get(GROUP)
-        return Spans(
-            events.metadata,
-            start,
-            end,
-            np.full(len(events), NO_GROUP) if group is None else np.where(group.known, group.value, NO_GROUP),
-            host_start,
-            host_end,
-        )
+        offset, length = events.column(_OFFSET), events.column(_DURATION)
+        known = offset.known & length.known
+        start = np.where(known, offset.value, host_start)
+        end = np.where(known, start + length.value, host_end)
+        return Spans(events.metadata, start, end, np.where(*events.column(GROUP), NO_GROUP), host_start, host_end)
 
 
 _INFEED = "infeed"

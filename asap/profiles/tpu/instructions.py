@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from asap.profiles.tpu.core import Core
-from asap.profiles.xplane.planes import Plane, Value
+from asap.profiles.xplane.planes import Plane, Value, stat
 from asap.profiles.xplane.wire import Place, fields
 
 CUSTOM_CALL = "custom-call"
@@ -72,7 +72,9 @@ def _of_core(core: Core) -> Iterable[Instruction]:
     """Events belong together that have the same program and symbol; those that lack one are left out."""
     spans = core.operations
     keys, first, place = np.unique(spans.metadata, return_index=True, return_inverse=True)
-    sums = [np.bincount(place), *(_summed(place, each) for each in (spans.end - spans.start, spans.own))]
+    sums = np.zeros((3, len(keys)), dtype=np.int64)
+    for total, values in zip(sums, (1, spans.end - spans.start, spans.own), strict=True):
+        np.add.at(total, place, values)
     found: dict[tuple[int, int], tuple[Instruction, dict[str, Value]]] = {}
     for row in np.argsort(first).tolist():
         instruction, stats = _described(core.plane, int(keys[row]))
@@ -80,7 +82,7 @@ def _of_core(core: Core) -> Iterable[Instruction]:
         if not isinstance(program, int) or not isinstance(symbol, int) or symbol == _ROOT:
             continue
         instruction, stats = found.setdefault((program, symbol), (instruction, stats))
-        occurrences, time, own_time = (int(each[row]) for each in sums)
+        occurrences, time, own_time = sums[:, row].tolist()
         instruction.occurrences += occurrences
         instruction.time += time
         instruction.own_time += own_time
@@ -89,47 +91,31 @@ def _of_core(core: Core) -> Iterable[Instruction]:
         yield instruction
 
 
-def _summed(place: np.ndarray, values: np.ndarray) -> np.ndarray:
-    total = np.zeros(int(place.max()) + 1 if len(place) else 0, dtype=np.int64)
-    np.add.at(total, place, values)
-    return total
-
-
 def _described(plane: Plane, metadata: int) -> tuple[Instruction, dict[str, Value]]:
     described = plane.description(metadata)
     stats = dict(described.stats)
     instruction = Instruction(
-        program=_integer(stats, "program_id") & (1 << 64) - 1,
+        program=stat(stats, "program_id", 0) & (1 << 64) - 1,
         name=described.display_name or described.name,
         expression=described.name,
-        category=_text(stats, "hlo_category"),
-        path=_text(stats, "tf_op"),
-        source=_text(stats, "source"),
+        category=stat(stats, "hlo_category", ""),
+        path=stat(stats, "tf_op", ""),
+        source=stat(stats, "source", ""),
     )
     return instruction, stats
 
 
 def _add_costs(instruction: Instruction, stats: Mapping[str, Value]) -> None:
     """The costs of one run times the runs. What takes no model FLOPs counts those it takes; custom calls do not."""
-    flops, model_flops = _integer(stats, "flops"), _integer(stats, "model_flops")
+    flops, model_flops = stat(stats, "flops", 0), stat(stats, "model_flops", 0)
     if instruction.category != CUSTOM_CALL:
         model_flops = model_flops or flops
     instruction.flops += flops * instruction.occurrences
     instruction.model_flops += model_flops * instruction.occurrences
-    instruction.bytes_accessed += _integer(stats, "bytes_accessed") * instruction.occurrences
+    instruction.bytes_accessed += stat(stats, "bytes_accessed", 0) * instruction.occurrences
     breakdown = stats.get("memory_access_breakdown")
     if isinstance(breakdown, bytes):
         for _, _, _, access in fields(breakdown, Place(0, len(breakdown))):
             found = {number: value for number, _, value, _ in fields(breakdown, access)}
             what = (found.get(_MEMORY, 0), found.get(_OPERATION, 0))
             instruction.accesses[what] += found.get(_BYTES, 0) * instruction.occurrences
-
-
-def _integer(stats: Mapping[str, Value], name: str) -> int:
-    value = stats.get(name, 0)
-    return value if isinstance(value, int) else 0
-
-
-def _text(stats: Mapping[str, Value], name: str) -> str:
-    value = stats.get(name, "")
-    return value if isinstance(value, str) else ""

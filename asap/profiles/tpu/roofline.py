@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from asap.core.units import GIB
+from asap.profiles.totals import PS
 from asap.profiles.tpu.instructions import CMEM, HBM, READ, VMEM, WRITE, Instruction
-from asap.profiles.xplane.planes import Value
+from asap.profiles.xplane.planes import Value, stat
 from asap.profiles.xprof.tables import HloRow, Peaks, RooflineRow
 
 GIGA, TERA = 1e9, 1e12
 US_PER_PS = 1e-6
-PS = 1e-12
 
 _CONTAINS_OTHERS = ("call", "conditional", "while", "megacore fusion")
 _MEMORIES = {
@@ -34,12 +34,14 @@ class Roofs:
     @classmethod
     def of(cls, stats: Mapping[str, Value]) -> "Roofs":
         """From the facts of a device."""
-        memories = {name: GIGA * _number(stats, stat) for name, (_, _, stat) in _MEMORIES.items()}
+        memories = {name: GIGA * stat(stats, peak, 0.0) for name, (_, _, peak) in _MEMORIES.items()}
         cmem = tuple(name for name in memories if name.startswith("CMEM"))
-        vmem = tuple(name for name in memories if name.startswith("VMEM")) if _number(stats, "has_merged_vmem") else ()
+        vmem = (
+            tuple(name for name in memories if name.startswith("VMEM")) if stat(stats, "has_merged_vmem", 0.0) else ()
+        )
         return cls(
-            flop_rate=TERA * _number(stats, "peak_teraflops_per_second"),
-            hbm=GIGA * _number(stats, "peak_hbm_bw_gigabytes_per_second"),
+            flop_rate=TERA * stat(stats, "peak_teraflops_per_second", 0.0),
+            hbm=GIGA * stat(stats, "peak_hbm_bw_gigabytes_per_second", 0.0),
             memories=memories,
             counted=cmem if any(memories[name] for name in cmem) else vmem,
         )
@@ -116,8 +118,3 @@ def _source(text: str) -> str:
 
 def _ratio(value: float, by: float) -> float:
     return value / by if by else 0.0
-
-
-def _number(stats: Mapping[str, Value], name: str) -> float:
-    value = stats.get(name, 0.0)
-    return float(value) if isinstance(value, (int, float)) else 0.0

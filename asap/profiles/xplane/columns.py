@@ -219,16 +219,15 @@ def _long_varints(buffer: Buffer, position: Integers, value: Words) -> tuple[Wor
 
 
 def own_times(start: Integers, end: Integers) -> Integers:
-    """Length of each span without the spans directly inside it.
-
-    A span lies in the nearest one before it, in the order given, that is still open: one that did not contain a span
-    in between is closed.
-    """
-    in_order = not np.any(np.diff(start) < 0)
-    inner = np.flatnonzero(start[1:] < np.maximum.accumulate(end)[:-1]) + 1 if in_order else np.arange(len(start))
+    """Length of each span without the spans directly inside it: those that it is the nearest before to hold whole."""
+    if np.any(np.diff(start) < 0):
+        order, own = np.lexsort((-end, start)), np.empty_like(start)
+        own[order] = own_times(start[order], end[order])
+        return own
+    inner = np.flatnonzero(start[1:] < np.maximum.accumulate(end)[:-1]) + 1
     own = end - start
     if len(inner):
-        around = _containers(end, inner) if in_order else _open_containers(start, end)
+        around = _containers(end, inner)
         inside = around >= 0
         np.subtract.at(own, around[inside], (end - start)[inner[inside]])
     return own
@@ -284,15 +283,3 @@ def _containers(end: Integers, inner: Integers) -> Integers:
         unsure = unsure[(around[unsure] >= 0) & (end[around[unsure]] < end[unsure])]
         around[unsure] = around[around[unsure]]
     return around[inner]
-
-
-def _open_containers(start: Integers, end: Integers) -> Integers:
-    """The same one by one, for spans in any order."""
-    starts, ends = start.tolist(), end.tolist()
-    around: list[int] = []
-    for row, (begins, stops) in enumerate(zip(starts, ends, strict=True)):
-        outer = row - 1
-        while outer >= 0 and not (starts[outer] <= begins and stops <= ends[outer]):
-            outer = around[outer]
-        around.append(outer)
-    return np.array(around, dtype=np.int64)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,15 @@ from asap.profiles.xplane.columns import (
 from asap.profiles.xplane.wire import BYTES, DOUBLE, Data, Place, double, fields, release, signed, text
 
 Value = int | float | str | bytes
+_Wanted = TypeVar("_Wanted", float, int, str)
+
+
+def stat(stats: Mapping[str, Value], name: str, otherwise: _Wanted) -> _Wanted:
+    """A statistic; what it is otherwise where there is none, or one of another type."""
+    value = stats.get(name)
+    known = int | float if isinstance(otherwise, float) else type(otherwise)
+    return type(otherwise)(value) if isinstance(value, known) else otherwise  # pyright: ignore[reportArgumentType]
+
 
 _PLANES = 1
 _NAME, _LINES, _EVENT_METADATA, _STAT_METADATA, _PLANE_STATS = 2, 3, 4, 5, 6
@@ -38,7 +47,7 @@ _METADATA_ID, _OFFSET, _DURATION, _STATS, _OCCURRENCES = 1, 2, 3, 4, 5
 _DISPLAY_NAME, _METADATA_STATS = 4, 5
 _STAT_ID, _UNSIGNED, _SIGNED, _STRING, _REFERENCE = 1, 3, 4, 5, 7
 _KEY, _VALUE = 1, 2
-_PS_PER_NS = 1000
+PS_PER_NS = 1000
 _PIECE = 1 << 13
 
 
@@ -67,15 +76,23 @@ class Events:
         nothing = np.zeros(len(self), dtype=np.int64)
         return self.stats.get(name) or Column(nothing.astype(np.bool_), nothing)
 
+    def since(self, moment_ns: int) -> "Events":
+        """Those that began at a moment or later."""
+        if not moment_ns:
+            return self
+        rows = np.flatnonzero(self.start_ns >= moment_ns)
+        stats = {name: Column(known[rows], value[rows]) for name, (known, value) in self.stats.items()}
+        return Events(self.timestamp_ns, self.metadata[rows], self.offset[rows], self.duration[rows], stats)
+
     @property
     def start_ns(self) -> Integers:
         """When each began."""
-        return self.timestamp_ns + self.offset // _PS_PER_NS
+        return self.timestamp_ns + self.offset // PS_PER_NS
 
     @property
     def end_ns(self) -> Integers:
         """When each ended."""
-        return self.timestamp_ns + (self.offset + self.duration) // _PS_PER_NS
+        return self.timestamp_ns + (self.offset + self.duration) // PS_PER_NS
 
 
 @dataclass(frozen=True)
@@ -103,26 +120,20 @@ class Line:
                 self.is_empty = False
                 break
 
-    def has_any(self, kinds: Sequence[int]) -> bool:
-        """Whether it has events of these kinds, numbers of their metadata.
-
-        Raises:
-            ProfileError: the file is damaged.
-        """
-        return bool(np.isin(self.events().metadata, kinds).any())
-
     def events(self, stats: Sequence[str] = ()) -> Events:
         """Decode the events, with these of their integer and text statistics; without any, once.
 
+        What began before :attr:`Plane.since_ns` is left out.
+
         Raises:
             ProfileError: the file is damaged.
         """
-        if self._read is not None and not stats:
-            return self._read
-        with self.plane.reading():
-            events = self._events(stats)
-        self._read = replace(events, stats={})
-        return events
+        events = self._read
+        if events is None or stats:
+            with self.plane.reading():
+                events = self._events(stats)
+            self._read = replace(events, stats={})
+        return events.since(self.plane.since_ns)
 
     def _events(self, stats: Sequence[str]) -> Events:
         """Decode them in pieces whose columns stay in the cache of the processor."""
@@ -170,14 +181,14 @@ Shared = dict[tuple[tuple[int, str], ...], dict[bytes, Description]]
 
 
 class Plane:
-    """One device or host."""
+    """One device or host; events are left out that began before ``since_ns``."""
 
     def __init__(self, path: Path, data: Data, place: Place, shared: Shared):
         self._path, self._data, self._shared = path, data, shared
         self._places: dict[int, list[Place]] = defaultdict(list)
         self._texts: list[str] = []
         self._numbers: dict[str, int] = {}
-        self.name = ""
+        self.name, self.since_ns = "", 0
         for number, kind, _, inside in fields(data, place):
             if number == _NAME:
                 self.name = text(data, inside)

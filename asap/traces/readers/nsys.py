@@ -8,7 +8,7 @@ import json
 import re
 import sqlite3
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -101,18 +101,25 @@ def _ranks(database: sqlite3.Connection) -> list[RankTrace]:
     ]
 
 
-_Said = dict[int, tuple[list[int], list[tuple[str | None, CollectiveCall]]]]  # begin and call of ranges, by thread
+_Said = dict[int, tuple[list[int], list[list[tuple[str | None, CollectiveCall]]]]]
+"""By thread, from when on kernels are of these calls."""
 _Places = dict[tuple[int, str], int]
 
 
 def _said(ranges: Sequence[_Row], places: _Places) -> _Said:
+    """Calls launch as they begin, and those of a group, however deep, when the outermost one ends; of a group, those of
+    a kind on one communicator are one kernel (NCCL, "Group Calls")."""
     found: _Said = defaultdict(lambda: ([], []))
+    depth, held = defaultdict[int, int](int), defaultdict[int, Counter[tuple[str | None, Group]]](Counter)
     for thread, start, *_, name, text, binary in sorted(ranges, key=lambda row: row[1]):
+        depth[thread] = max(depth[thread] + {"ncclGroupStart": 1, "ncclGroupEnd": -1}.get(name, 0), 0)
         group, size = (_field(each, text, binary, places) for each in (_COMMUNICATOR, _SIZE))
         if group and size is not None and name and name.startswith("nccl"):
+            held[thread][stated_collective(name.removeprefix("nccl")), Group(f"{group:x}")] += size
+        if held[thread] and not depth[thread]:
             found[thread][0].append(start)
-            call = CollectiveCall(Group(f"{group:x}"), size)
-            found[thread][1].append((stated_collective(name.removeprefix("nccl")), call))
+            asked = held.pop(thread).items()
+            found[thread][1].append([(kind, CollectiveCall(group, size)) for (kind, group), size in asked])
     return found
 
 
@@ -128,15 +135,21 @@ def _field(name: str, text: str | None, binary: bytes | None, places: _Places) -
     return None if at is None else int.from_bytes((binary or b"")[_HEADER + at :][:8], "little")
 
 
-def _call(row: _Row, launches: Mapping[int, tuple[int, int]], said: _Said) -> CollectiveCall | None:
-    """A kernel is of the last range of NCCL that began before its launch, on the thread of that: the range holds the
-    launch, or ends a group that does."""
-    thread, launched = launches.get(row[5], (-1, 0))
-    begun, calls = said.get(thread, ([], []))
-    if _kind(row) != OperationKind.COMMUNICATION or not (place := bisect_right(begun, launched)):
-        return None
-    kind, call = calls[place - 1]
-    return call if collective_kind(str(row[6])) in (kind, ANY_COLLECTIVE) else None
+def _calls(
+    operations: Sequence[_Row], launches: Mapping[int, tuple[int, int]], said: _Said
+) -> dict[int, CollectiveCall]:
+    """By number of an operation: a kernel is of what was last asked of NCCL before its launch, on the thread of that;
+    a group launches its kernels in the order in which it named them."""
+    found, taken = dict[int, CollectiveCall](), Counter[tuple[int, int, str]]()
+    order = sorted((*launches.get(row[5], (-1, 0))[::-1], number) for number, row in enumerate(operations))
+    for launched, thread, number in order:
+        row, (begun, asked) = operations[number], said.get(thread, ([], []))
+        kind, place = collective_kind(str(row[6])), bisect_right(begun, launched)
+        if _kind(row) == OperationKind.COMMUNICATION and kind and place:
+            mine = [call for each, call in asked[place - 1] if kind in (each, ANY_COLLECTIVE)]
+            found.update((number, call) for call in mine[taken[thread, place, kind] :][:1] or mine[-1:])
+            taken[thread, place, kind] += 1
+    return found
 
 
 def _rank(
@@ -145,18 +158,14 @@ def _rank(
 ) -> RankTrace:  # fmt: skip
     names, lanes, groups = Numbering[str](), Numbering[str](), Numbering[CollectiveCall]()
     launches, said = {row[3]: row[:2] for row in calls}, _said(ranges, places)
-    found = [_call(row, launches, said) for row in operations]
-    which = [groups[call] if call else -1 for call in found]
+    which = {place: groups[call] for place, call in _calls(operations, launches, said).items()}
     titles = [str(row[6]) or f"Memcpy {_COPIES.get(row[7], row[7])}" for row in operations]
     ran = [
-        (names[title], lanes[f"device {row[0]} stream {row[2]}"], *row[3:6], _kind(row), call)
-        for title, row, call in zip(titles, operations, which, strict=True)
+        (names[title], lanes[f"device {row[0]} stream {row[2]}"], *row[3:6], _kind(row), which.get(place, -1))
+        for place, (title, row) in enumerate(zip(titles, operations, strict=True))
     ]
     called, spans = (
-        [
-            (names[str(name)], lanes[f"thread {thread}"], start, end, link, 0)
-            for thread, start, end, link, name, *_ in rows
-        ]
+        [(names[str(row[4])], lanes[f"thread {row[0]}"], *row[1:4], 0) for row in rows]
         for rows in (calls, [row for row in ranges if is_loading(str(row[4]))])
     )
     marks = [(_STEP.fullmatch(str(name).strip()), thread, start, end) for thread, start, end, _, name, *_ in ranges]

@@ -10,8 +10,9 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.core.text import plain
 from asap.profiles.cpu import CpuWork, Mark, read_cpu
 from asap.profiles.hlo.program import compiled
+from asap.profiles.totals import HOST
 from asap.profiles.xplane.columns import distinct
-from asap.profiles.xplane.planes import Line, Plane, read_planes
+from asap.profiles.xplane.planes import PS_PER_NS, Line, Plane, read_planes
 from asap.profiles.xplane.wire import Place, fields
 from asap.traces.readers.tpu import leaves, read_core
 from asap.traces.trace import (
@@ -25,7 +26,6 @@ from asap.traces.trace import (
     collective_kind,
 )
 
-_PS_PER_NS = 1000
 _NOTE = "virtual devices of a CPU: operations of all of them share its cores"
 
 
@@ -46,7 +46,7 @@ def _device(work: Sequence[CpuWork], number: int, marks: Sequence[Mark]) -> Rank
         kinds = [OperationKind.COMMUNICATION if collective_kind(name) else OperationKind.COMPUTE for name in labels]
         columns = (
             np.array([names[label] for label in labels], dtype=np.int64), np.zeros(len(kept), dtype=np.int64),
-            part.start[kept] // _PS_PER_NS, part.end[kept] // _PS_PER_NS, np.full(len(kept), NO_CORRELATION),
+            part.start[kept] // PS_PER_NS, part.end[kept] // PS_PER_NS, np.full(len(kept), NO_CORRELATION),
             np.array(kinds, dtype=np.int64),
         )  # fmt: skip
         rows.append(np.stack(columns, axis=1))
@@ -71,7 +71,7 @@ def _steps(executions: list[Step], marks: Sequence[Mark]) -> list[Step]:
 
     Where steps would have different numbers of them, the device ran behind its host, and each execution counts.
     """
-    starts = [mark.start // _PS_PER_NS for mark in marks]
+    starts = [mark.start // PS_PER_NS for mark in marks]
     number = np.searchsorted(starts, [execution.start for execution in executions], side="right") - 1
     found = [[executions[row] for row in np.flatnonzero(number == mark)] for mark in range(len(marks))]
     if len({len(members) for members in found}) != 1 or not found[0]:
@@ -84,7 +84,6 @@ def _steps(executions: list[Step], marks: Sequence[Mark]) -> list[Step]:
 
 _DEVICE = re.compile(r"/device:(TPU|GPU):(\d+)")
 _STREAM = re.compile(r"Stream #(\d+)")
-_HOST = "/host:CPU"
 _GLOBAL_CORE = 6
 _CORRELATION = "correlation_id"
 _COPY = re.compile(r"memcpy|copybuffer", re.IGNORECASE)
@@ -99,7 +98,7 @@ def read_xplane(path: Path) -> list[RankTrace]:
         InsufficientEvidenceError: no device did anything in it.
     """
     planes = list(read_planes(path, "/"))
-    hosts = [plane for plane in planes if plane.name == _HOST]
+    hosts = [plane for plane in planes if plane.name == HOST]
     cores = _cores([plane for plane in planes if _DEVICE.fullmatch(plane.name)])
     devices = max((program.devices for program in compiled(planes)), key=len, default=()) if cores else ()
     ranks = []
