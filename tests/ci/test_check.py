@@ -263,17 +263,7 @@ def test_a_move_that_only_resembles_a_failure_is_not_called_the_same(based, fail
     assert precedent.supports.startswith("A move of a similar direction, data=256 to data=32 model=8, was slower")
 
 
-OTHER_STACKS = {
-    "train.toml": "# ours\n[model]\nname = 'llama3'\nflavor = '8B'  # small\n[training]\nlocal_batch_size = 1\nseq_len "
-    "= 8192\nsteps = {}\n[parallelism]\ntensor_parallel_degree = 4\n[activation_checkpoint]\nmode = 'full'\n",
-    "axolotl.yml": "base_model: meta-llama/Llama-3.1-8B\nsequence_len: 8192\nmicro_batch_size: 1  # each\n"
-    "gradient_accumulation_steps: 4\nmax_steps: {}\nbf16: true\nflash_attention: true\ngradient_checkpointing: true\n"
-    "fsdp:\n  - full_shard\nfsdp_config:\n  fsdp_offload_params: false\n",
-    "automodel.yaml": "model:\n  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained\n"
-    "  pretrained_model_name_or_path: meta-llama/Llama-3.1-8B\nstep_scheduler: {{global_batch_size: 64, local_batch_"
-    "size: 1, max_steps: {}}}\ndistributed:\n  strategy: fsdp2\n  tp_size: 4  # in a node\npacked_sequence:\n"
-    "  packed_sequence_size: 8192\n",
-}
+OTHER_STACKS = kept(__file__)["OTHER_STACKS"]
 
 
 @pytest.mark.parametrize(("path", "text"), OTHER_STACKS.items())

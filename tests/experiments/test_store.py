@@ -8,6 +8,7 @@ from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Workload
 from asap.plans import Plan
+from tests.cases import kept
 
 PAPER = ("paper-v5e-256", "paper-v5p-512", "paper-v6e-16")
 BUNDLED = ExperimentStore(Path("nowhere")).ids()
@@ -125,21 +126,7 @@ def test_paths_start_at_the_record_unless_absolute(store, tmp_path):
         assert paths.facts.is_file()
 
 
-ADDER = """
-import sys
-from pathlib import Path
-from asap.core.errors import UsageError
-from asap.experiments import Experiment, ExperimentStore
-store = ExperimentStore(Path(sys.argv[1]))
-taken = 0
-for number in range(20):
-    try:
-        store.add(Experiment(id=f"shared-{number}", description=sys.argv[2]))
-    except UsageError:
-        taken += 1
-    store.add(Experiment(id=f"own-{sys.argv[2]}-{number}"))
-print(taken)
-"""
+ADDER = kept(__file__)["ADDER"]
 
 
 @pytest.mark.process

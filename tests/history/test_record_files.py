@@ -8,6 +8,7 @@ from asap.core.errors import BadInputError, NotFoundError
 from asap.core.stores import StoreWarning
 from asap.history import add, export_records, get_record, import_records, list_records
 from asap.history.files import line_of, load_records
+from tests.cases import kept
 
 
 def test_the_same_facts_are_added_once_whoever_tells_them(record):
@@ -71,16 +72,7 @@ def test_a_damaged_file_of_ones_own_is_named_with_its_line(record, home):
         add(record("other"))
 
 
-WRITER = """
-import sys
-from asap.history import HistoryRecord, add
-for turn in range(10):
-    add(HistoryRecord.model_validate({
-        "id": f"p{sys.argv[1]}-{turn}", "title": "t", "summary": "s", "source": {"text": "x"}, "confidence": 0.5,
-        "before": {"ici": {"model": 2}}, "after": {"ici": {"data": 2}}, "outcome": "improved",
-        "speedup": 1.1 + turn + int(sys.argv[1]) / 10,
-    }))
-"""
+WRITER = kept(__file__)["WRITER"]
 
 
 @pytest.mark.process

@@ -11,6 +11,7 @@ import pytest
 
 from asap.knowledge import StoreWarning, ingest, rebuild, search_knowledge
 from asap.knowledge.store.access import _close_all
+from tests.cases import kept
 
 pytestmark = pytest.mark.slow
 
@@ -208,19 +209,7 @@ def test_nothing_is_fetched_from_anywhere(home, monkeypatch):
     assert ids()
 
 
-WRITER = """
-import pathlib, sys
-import asap.knowledge.notes.corpus
-asap.knowledge.notes.corpus.data_folder = lambda name: pathlib.Path(sys.argv[1])
-from asap.knowledge import ingest, search_knowledge
-number, folder = sys.argv[2], pathlib.Path(sys.argv[3])
-for turn in range(3):
-    path = folder / f"doc{number}.md"
-    path.write_text(f"# Document {number}\\n\\nWriter{number}word turn{turn}turn.\\n")
-    ingest(path, f"doc{number}")
-    found = [hit.note for hit in search_knowledge(f"writer{number}word turn{turn}turn", 3)]
-    assert found[0].id.startswith(f"doc{number}/") and f"turn{turn}turn" in found[0].body, found
-"""
+WRITER = kept(__file__)["WRITER"]
 
 
 @pytest.mark.process

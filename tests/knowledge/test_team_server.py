@@ -17,31 +17,11 @@ from asap.history.files import load_records
 from asap.knowledge import StoreWarning, get_note, ingest, list_notes, remove, search_knowledge
 from asap.knowledge.notes.corpus import document_of
 from asap.knowledge.store import access as store
+from tests.cases import kept
 
 pytestmark = pytest.mark.process
 
-CLIENT = """
-import os, pathlib, sys
-command, folder, notes, home = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), sys.argv[4]
-os.environ["ASAP_HOME"] = home
-import asap.knowledge.notes.corpus
-asap.knowledge.notes.corpus.data_folder = lambda name: notes
-from asap.knowledge import ingest, search_knowledge
-if "," not in command:
-    for turn in range(3):
-        path = folder / f"{command}.md"
-        path.write_text(f"# {command}\\n\\nSubject{command} turn{turn}turn.\\n")
-        ingest(path, command)
-        found = search_knowledge(f"subject{command} turn{turn}turn", 1)[0].note
-        assert f"turn{turn}turn" in found.body, found
-else:
-    import time
-    wanted, end = set(command.split(",")), time.monotonic() + 240
-    while wanted and time.monotonic() < end:
-        wanted -= {name for name in wanted if search_knowledge(f"subject{name}", 1, origin="ingested")
-                   and "turn2turn" in search_knowledge(f"subject{name}", 1, origin="ingested")[0].note.body}
-    assert not wanted, wanted
-"""
+CLIENT = kept(__file__)["CLIENT"]
 
 
 def free_port():

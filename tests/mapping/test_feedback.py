@@ -4,54 +4,16 @@ from asap.core.feedback import repaired
 from asap.mapping.check import check
 from asap.mapping.language.feedback import Code
 from asap.mapping.language.parse import LONGEST, LONGEST_LINE, MOST_DECISIONS
+from tests.cases import kept
 from tests.mapping.programs import DENSE, EXPERTS, SLICE
 
 MESH = "mesh data=4 model=4\n"
 WRONG = [
-    (Code.SYNTAX, "shrad query by heads over model", 2, 1),
-    (Code.SYNTAX, "remat", 2, 6),
-    (Code.SYNTAX, "microbatches 0", 2, 14),
-    (Code.SYNTAX, "remat query+host.query", 2, 7),
-    (Code.SYNTAX, "shard $(reboot) by embed over data", 2, 7),
-    (Code.TOO_LARGE, f"order f(i, j) = {'-' * 60}i", 2, 1),
-    (Code.TOO_LARGE, "order f(i, j) = 1000000000 * 1000000000 * 1000000000 * i", 2, 1),
-    (Code.TOO_LARGE, "microbatches 99999999999", 2, 14),
-    (Code.TOO_LARGE, "# " + "x" * LONGEST_LINE, 2, LONGEST_LINE + 1),
-    (Code.UNKNOWN_NAME, "shard query by hedas over model", 2, 16),
-    (Code.UNKNOWN_NAME, "shard query by embed over fsdp", 2, 27),
-    (Code.UNKNOWN_NAME, "order f(i, j) = i * 4 + k", 2, 25),
-    (Code.UNDEFINED_MAP, "order snake", 2, 7),
-    (Code.NO_SUCH_TENSOR, "shard embeding by embed over data", 2, 7),
-    (Code.NO_SUCH_TENSOR, "constrain residul by batch over data", 2, 11),
-    (Code.NO_SUCH_TENSOR, "shard embedding by embed over data in layers 0..3", 2, 46),
-    (Code.LAYERS_OUTSIDE, "remat full in layers 70..90", 2, 22),
-    (Code.LAYERS_OUTSIDE, "remat full in layers 5..3", 2, 22),
-    (Code.NOT_APPLICABLE, "algorithm cannon", 2, 1),
-    (Code.NOT_A_PERMUTATION, "order f(i, j) = i * 4", 2, 1),
-    (Code.NOT_A_PERMUTATION, "order f(i) = i", 2, 9),
-    (Code.DIVISION_BY_ZERO, "order f(i, j) = i / j", 2, 19),
-    (Code.NOT_DIVISIBLE, "shard key by heads over data, model", 2, 25),
-    (Code.AXIS_TWICE, "shard query by embed over data, data", 2, 33),
-    (Code.AXIS_TWICE, "shard query by embed over model\nshard query by heads over model", 3, 27),
-    (Code.CONTRADICTION, "remat full\nremat minimal", 3, 1),
-    (Code.CONTRADICTION, "remat full in layers 0..3\nremat minimal in layers 2..5", 3, 1),
-    (Code.CONTRADICTION, "shard query, key by embed over data\nshard key, value by embed over model", 3, 1),
-    (Code.CONTRADICTION, "mesh data=16", 2, 1),
+    ("TOO_LARGE", f"order f(i, j) = {'-' * 60}i", 2, 1),
+    ("TOO_LARGE", "# " + "x" * LONGEST_LINE, 2, LONGEST_LINE + 1),
+    *kept(__file__)["WRONG"],
 ]
-WITHOUT_MODEL = [
-    (Code.GRID_PRODUCT, "algorithm cosma\ngrid (2, 2, 2)", 2, 7),
-    (Code.NEEDS_SQUARE, "algorithm cannon\ngrid (2, 8)", 2, 7),
-    (Code.NEEDS_SQUARE, "algorithm johnson\ngrid (1, 4, 4)", 2, 7),
-    (Code.NOT_DIVISIBLE, "algorithm solomonik\ngrid (4, 2, 2)", 2, 7),
-    (Code.CONTRADICTION, "algorithm solomonik\ngrid (1, 4, 4)\nreplication 2", 3, 1),
-    (Code.CONTRADICTION, "mesh x=4 y=4\nshard A by rows over x\nshard A by rows over y", 3, 1),
-    (Code.NOT_APPLICABLE, "algorithm cannon\npanels 4", 2, 1),
-    (Code.NOT_APPLICABLE, "algorithm pumma\nexchange all_to_all", 2, 10),
-    (Code.NOT_APPLICABLE, "algorithm circuit\nplace segments on pinned_host", 2, 1),
-    (Code.NO_SUCH_TENSOR, "algorithm circuit\nlayout segmnts col", 2, 8), (Code.NOT_APPLICABLE, "stationary A", 1, 1),
-    (Code.MESH_PRODUCT, "mesh data=8 model=4", 1, 1), (Code.MESH_PRODUCT, "mesh data=3 model=5", 1, 1),
-    (Code.MESH_PRODUCT, "mesh data=16 dcn.data=2", 1, 1), (Code.AXIS_TWICE, "mesh data=4 model=4 data=1", 1, 21),
-]  # fmt: skip
+WITHOUT_MODEL = kept(__file__)["WITHOUT_MODEL"]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +29,7 @@ def test_what_is_wrong_has_a_code_a_place_and_a_repair(code, program, line, colu
 
 
 def test_every_code_is_provoked():
-    provoked = {wrong[0] for wrong in WRONG + WITHOUT_MODEL}
+    provoked = {wrong[0] for wrong in [*WRONG, *WITHOUT_MODEL]}
     assert provoked == set(Code)
 
 
