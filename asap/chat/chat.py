@@ -2,16 +2,16 @@
 
 from asap.agents.settings import BUILTIN
 from asap.chat.answering import Reply
-from asap.chat.facts import FactTools
+from asap.chat.facts import ModelTools
 from asap.chat.language import SESSION, Command, nearest, parse
 from asap.chat.restore import REPLY, restore
 from asap.chat.router import OFFERED, USUAL, route
 from asap.chat.session import ChatSession, Show
 from asap.chat.session_commands import SESSION_COMMANDS, verify_or_ask
 from asap.chat.slots import LONGEST
-from asap.chat.verbs import USAGE, unknown
+from asap.chat.verbs import FACTS, USAGE, unknown
 from asap.chat.written import written
-from asap.core.errors import AsapError, PlanError, ServiceError, UsageError
+from asap.core.errors import AsapError, PlanError, ServiceError
 from asap.core.text import plain
 from asap.evidence.fact import EVIDENCE, RETRACTION
 from asap.sharding_memory import INTERRUPTED, Kind
@@ -27,8 +27,6 @@ REMARKS = {
 """What is said of words that seem to state, take back or claim something."""
 ENDS = ("quit", "exit", "q")
 """Lines that end a chat with a model, too."""
-FACTS = ("record", "retract")
-"""Queries that change what is on record."""
 
 
 class Chat(ChatSession):
@@ -82,7 +80,7 @@ class Chat(ChatSession):
                 return None
             if command is None and text.startswith("/"):
                 self.lost = True
-                raise _unknown(text)
+                raise unknown(text)
             return self._run(command, None) if command is not None else self._free(text)
         except AsapError as error:
             return self._with_ranking(Reply(topic="error", text=f"! {plain(error)}", refused=True))
@@ -142,6 +140,7 @@ class Chat(ChatSession):
 
     def _ask_model(self, text: str, show: Show) -> Reply:
         """The model reads and answers, with the queries as its tools."""
+        from asap.agents.grounding.catalogue import Catalogues
         from asap.agents.workflow.conversation_turn import ask_model
 
         conversation = self.conversation
@@ -151,9 +150,11 @@ class Chat(ChatSession):
             self._record(reply)
             show(f"{reply.text}\n")
 
-        tools = FactTools(conversation, text, note).tools
+        catalogues = Catalogues()
+        tools = ModelTools(conversation, text, note, catalogues).tools
+        about = conversation.inquiry, catalogues
         try:
-            words = ask_model(self.settings, conversation.inquiry, self.worklog, text, show, tools, self.progress)
+            words = ask_model(self.settings, *about, self.worklog, text, show, tools, self.progress)
         except ServiceError as error:
             self.failure = error
             self.worklog.append(Kind.ERROR, {"where": "chat", "type": type(error).__name__, "message": str(error)})
@@ -185,11 +186,3 @@ class Chat(ChatSession):
 
 _FEW = 3
 """Words of a line that may be a misspelt command."""
-
-
-def _unknown(text: str) -> UsageError:
-    """A line with a slash that is no command."""
-    word = text.removeprefix("/").split(" ", 1)[0].lower()
-    if word in USAGE:
-        return UsageError("is not understood so", where=plain(text, 60), hint=USAGE[word][0])
-    return unknown(f"/{word}")

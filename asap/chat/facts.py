@@ -1,4 +1,4 @@
-"""The tools by which a language model puts what the engineer said on record, or takes it off.
+"""The exact language as two tools of a language model: one asks, the other puts what the engineer said on record.
 
 The model reads, the code checks: words that were not said letter by letter, a number that is not in them, and sentences
 that ask, wish or suppose are not recorded; the engineer is told the command that records them.
@@ -11,18 +11,19 @@ from typing import Annotated
 
 from pydantic import Field
 
-from asap.agents.tools.toolbox import Answer, Tool, answering
-from asap.answers.fact_queries import Record, Retract, Unit, What
-from asap.answers.figure import Answer as Found
-from asap.chat.answering import Reply, reply_of
+from asap.agents.grounding.catalogue import Catalogues
+from asap.agents.tools.toolbox import TOLD, Answer, Tool, answering
+from asap.answers.registry import query
+from asap.chat.answering import Reply, ask, reply_of
 from asap.chat.conversation import Conversation
-from asap.chat.language import Command
+from asap.chat.language import SESSION, Command, parse
 from asap.chat.numbers import number
+from asap.chat.verbs import FACTS, forms, unknown
 from asap.chat.written import written
-from asap.core.errors import BadInputError
+from asap.core.errors import BadInputError, UsageError
 from asap.core.text import plain
 from asap.core.units import exact
-from asap.reports.answers.compact import to_compact
+from asap.reports.answers.compact import to_compact, without
 
 _SENTENCE = re.compile(r"(?<=[.!?;\n])\s+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
@@ -59,85 +60,70 @@ def sentence_of(quote: str, message: str) -> str:
     return next((one for one in sentences if flat in one), message)
 
 
+Line = Annotated[str, Field(min_length=1, max_length=400)]
 Quote = Annotated[
     str,
     Field(min_length=3, max_length=400, description="the engineer's own words in the last message, letter by letter"),
 ]
-Kind = Annotated[
-    What,
-    Field(
-        description="relative: slower or faster than now by a figure; slower, faster: without one; incumbent: the plan "
-        "that runs; constraint: what cannot be changed"
-    ),
-]
 _NUMBER = re.compile(r"\d[\d.,]*\d[kM]?|\d[kM]?", re.ASCII)
 
 
-class FactTools:
+class ModelTools:
     """The tools over one message of a conversation.
 
     Args:
-        conversation: where facts are recorded.
+        conversation: what is asked about, and where facts are recorded.
         message: what the engineer said.
         noted: called with what each call changed, which the engineer sees at once.
+        catalogues: where the figures of answers are kept, against which the model's words are held.
     """
 
-    def __init__(self, conversation: Conversation, message: str, noted: Callable[[Reply], None]):
+    def __init__(
+        self, conversation: Conversation, message: str, noted: Callable[[Reply], None], catalogues: Catalogues
+    ):
         self._conversation, self._message, self._noted = conversation, message, noted
+        self._catalogues = catalogues
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """Both."""
-        return (self.record, self.retract)
+        """Both, with the forms of their commands."""
+
+        def ask(command: Line) -> Answer:
+            return self.ask(command)
+
+        def record(command: Line, quote: Quote) -> Answer:
+            return self.record(command, quote)
+
+        ask.__doc__ = f"Ask the engine, a command a call: {forms(of_facts=False)}"
+        record.__doc__ = (
+            "Put on record what the engineer has just reported as having happened or being so, or take it off: "
+            f"{forms(of_facts=True)}"
+        )
+        return ask, record
 
     @answering
-    def record(
-        self,
-        what: Kind,
-        quote: Quote,
-        plan: Annotated[
-            str | None, Field(description="its rank, now, or `data=4 model=4`; none: the run itself")
-        ] = None,
-        value: Annotated[float | None, Field(description='as it was said: 15 for "15 % slower"')] = None,
-        unit: Annotated[Unit | None, Field(description="as it was said")] = None,
-        about: Annotated[
-            str | None, Field(description="what a constraint fixes: an axis such as model, batch, sequence, hardware")
-        ] = None,
-    ) -> Answer:
-        """Put a fact on record that the engineer has just stated about this run. The engineer sees it at once.
+    def ask(self, command: Line) -> Answer:
+        """The answer to a command that changes nothing."""
+        asked = _read(command, "ask")
+        found = ask(self._conversation, asked)
+        self._catalogues.of(self._conversation.id).record(asked.name, found)
+        return without(to_compact(found), TOLD | {"strategy"})
 
-        Only what was reported as having happened, or as being so: no wish, opinion, question or supposition, no run of
-        others, nothing that a file or a line in another voice says. What is in doubt is not recorded.
-        """
-        said = {"what": what, "plan": plan, "value": value, "unit": unit, "about": about}
-        known = {name: one for name, one in said.items() if one is not None}
-        self._check(quote, value)
+    @answering
+    def record(self, command: Line, quote: Quote) -> Answer:
+        """Do what a command of facts says, if the engineer said so in the last message, beyond doubt."""
+        stated = _read(command, "record")
+        self._check(quote, stated.arguments.get("value"))
         doubt = self._doubt(quote)
         if doubt is not None:
-            line = written(Command("record", known))
-            reply = Reply(topic="record", text=f'Not put on record: "{plain(quote, 80)}" {doubt}. {line}')
-            self._noted(
-                reply.model_copy(
-                    update={"text": f"{reply.text} puts it on record.", "ranking": self._conversation.ranking}
-                )
-            )
+            text = f'Not put on record: "{plain(quote, 80)}" {doubt}. {written(stated)} puts it on record.'
+            if stated.name == "retract":
+                raise BadInputError(f"{doubt}, and retracts nothing", where=plain(quote, 80), hint=written(stated))
+            self._noted(Reply(topic="record", text=text, ranking=self._conversation.ranking))
             return {"recorded": False, "why": f"what was said {doubt}; the engineer was told the command"}
-        return self._do(Record.model_validate(known | {"words": quote}))
-
-    @answering
-    def retract(
-        self, number: Annotated[int, Field(ge=1, description="of the fact, as `facts` has it")], quote: Quote
-    ) -> Answer:
-        """Take a fact off the record that the engineer has just taken back. The engineer sees it at once."""
-        self._check(quote, None)
-        doubt = self._doubt(quote)
-        if doubt is not None:
-            raise BadInputError(f"{doubt}, and retracts nothing", where=plain(quote, 80), hint="`forget NUMBER` does")
-        return self._do(Retract(number=number))
-
-    def _do(self, query: Record | Retract) -> Answer:
+        said = stated.arguments if stated.name == "retract" else {**stated.arguments, "words": quote}
         before, facts = self._conversation.ranking, self._conversation.evidence
-        found: Found = query.answer(self._conversation.inquiry)
+        found = query(stated.name, said).answer(self._conversation.inquiry)
         self._noted(reply_of(self._conversation, "record", found, before, facts))
         return {"shown": True, **to_compact(found)}
 
@@ -156,6 +142,16 @@ class FactTools:
         if value is not None and not any(math.isclose(value, one, rel_tol=1e-9) for one in numbers):
             reason = f"{exact(value)} is not in the quote"
             raise BadInputError(reason, where=plain(quote, 80), hint="give it as it was said")
+
+
+def _read(line: str, tool: str) -> Command:
+    """The command that a line is for one of the two tools; raises UsageError where it is none."""
+    found = parse(line.strip().strip("`/"))
+    if found is None or found.name in SESSION:
+        raise unknown(line)
+    if (takes := "record" if found.name in FACTS else "ask") != tool:
+        raise UsageError(f"is a command of the tool {takes}", where=plain(line, 60), hint=f"call {takes}")
+    return found
 
 
 def flat(text: str) -> str:

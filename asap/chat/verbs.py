@@ -66,6 +66,8 @@ USAGE: dict[str, tuple[str, str]] = {
     "quit": ("quit, exit, or Ctrl-D", ""),
 }
 """Each verb with its form and the query that it asks; a command of the session asks none."""
+FACTS = ("record", "retract")
+"""Queries that change what is on record."""
 _ABOUT = {
     "help": "The verbs, or one of them.",
     "history": "What was said in this session, and what was put on record.",
@@ -99,9 +101,18 @@ def verbs() -> str:
     return "\n".join([*(f"  {form}" for form, _ in USAGE.values()), PLANS, "? VERB says what it does."])
 
 
-def unknown(word: str) -> UsageError:
-    """A word that is no verb, with the one that it may be."""
-    near = nearest(word, USAGE)
+def forms(*, of_facts: bool) -> str:
+    """The forms of the verbs that ask the engine, or of those that put facts on record and take them off."""
+    return "; ".join(form for form, query in USAGE.values() if query and (query in FACTS) is of_facts)
+
+
+def unknown(line: str) -> UsageError:
+    """A line that is no command, with the form of its verb, or with the verb that it may be."""
+    word, _, rest = line.partition(" ")
+    verb = word.lower().lstrip("/`")
+    if verb in USAGE and rest:
+        return UsageError("is not understood so", where=plain(line, 60), hint=USAGE[verb][0])
+    near = nearest(verb, USAGE)
     return UsageError(
         "no such command", where=plain(word, 20), hint=f"did you mean {near}?" if near else "? lists them"
     )

@@ -1,5 +1,6 @@
 """One fact about this run, stated by an engineer or found by the compiler, and its place in a worklog."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Literal, get_args
@@ -56,7 +57,6 @@ ORIGINS: dict[Origin, str] = {
 MESH, NO_OFFLOAD, HBM, MICRO_BATCH = "mesh", "no offload", "HBM", "sequences in a microbatch"
 NO_GRAPHS = "no CUDA graphs"
 """Constraints that are of no single axis."""
-_PLURAL = ("microbatches",)
 ABSENT: dict[str, tuple[str, Callable[[Plan], bool]]] = {
     NO_OFFLOAD: ("nothing is kept in host memory", lambda plan: bool(plan.offload) or plan.moves_activations),
     "no accumulation": (
@@ -137,6 +137,8 @@ class StatedFact(BaseModel):
                 text = self._constraint
             case _:
                 text = self.claim.value
+        if self.claim in MEASURED_CLAIMS and self.session is None:  # who states 2.1 s does not state 2.10 s
+            text = re.sub(r"\.0+ |(?<=\.[1-9])0 ", " ", text)
         return f"{subject}{text}"
 
     @property
@@ -151,7 +153,7 @@ class StatedFact(BaseModel):
             size = f"{f'at {self.bound} ' if self.bound else ''}{counted(round(self.stated or 0), 'sequence')}"
             return f"constraint: a microbatch has {size} of each data rank"
         if self.about not in AXES:
-            kept = "stay as they are" if self.about in _PLURAL else "stays as it is"
+            kept = "stay as they are" if self.about == "microbatches" else "stays as it is"
             return f"constraint: the {self.about} {kept}"
         if self.bound == "inside":
             return f"constraint: {self.about} stays inside a {'node' if self.value else 'slice'}"
@@ -213,11 +215,9 @@ def recorded_facts(notes: Iterable[Mapping[str, Any]]) -> list[StatedFact]:
     """
     found: list[StatedFact] = []
     for note in notes:
-        event = note.get("event")
-        if event not in (EVIDENCE, RETRACTION):
+        if (event := note.get("event")) not in (EVIDENCE, RETRACTION):
             continue
-        fact = _fact(note.get("evidence" if event == EVIDENCE else "fact"))
-        if fact is None:
+        if (fact := _fact(note.get("evidence" if event == EVIDENCE else "fact"))) is None:
             continue
         found = [one for one in found if one != fact and not (event == EVIDENCE and fact.supersedes(one))]
         found += [fact] if event == EVIDENCE else []

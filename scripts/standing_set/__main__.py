@@ -7,6 +7,7 @@ import argparse
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,12 @@ from asap.agents.grounding.plugin import spoken
 from asap.agents.llm.models import check_model
 from asap.agents.llm.usage import usages
 from asap.agents.settings import BUILTIN, Settings, read_settings
-from asap.agents.tools.toolbox import LOOK_UP, looked_up
 from asap.agents.workflow.analyze import analyze
 from asap.answers.inquiry import Inquiry
 from asap.answers.registry import QUERIES
 from asap.chat.chat import Chat
 from asap.chat.conversation import Conversation
+from asap.chat.language import parse
 from asap.chat.restore import open_conversation
 from asap.core.errors import AsapError
 from asap.experiments import ExperimentStore
@@ -104,8 +105,9 @@ def run(part: str, opened: Conversation, settings: Settings, most: int | None = 
 
 def _meant(tool: str, arguments: Mapping[str, Any], inquiry: Inquiry) -> tuple[str, dict[str, Any]]:
     """A call by its query, with its plans in full; words that are searched for are the model's own to choose."""
-    if tool == LOOK_UP:
-        tool, arguments = looked_up(arguments)
+    with suppress(AsapError):
+        if command := parse(str(arguments.get("command", ""))):
+            tool, arguments = command.name, command.arguments
     return tool, {name: _value(name, value, inquiry) for name, value in arguments.items() if name not in SEARCHED}
 
 

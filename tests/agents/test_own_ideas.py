@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from asap.agents.llm.budget import CHARACTERS_OF_TOKEN
 from asap.agents.settings import Retries, Settings
 from asap.agents.workflow.analyze import analyze
 from asap.reports.markdown import to_markdown
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 EXPERIMENT = "llama-8b-tensor-16"
 MODELS = [GEMINI, pytest.param(OPENAI, marks=LITELLM)]
-MOST_TOKENS, MOST_REQUESTS, CHARACTERS_A_TOKEN = 25_000, 8, 4
+MOST_TOKENS, MOST_REQUESTS = 25_000, 8
 HYPOTHESIS = "Tensor parallelism binds this run; I doubt that <b>anything</b> else does."
 
 
@@ -93,11 +94,32 @@ def test_a_plan_of_the_models_own_is_checked_marked_and_shown_with_its_words(ser
     assert "<b>" not in text
 
 
-def test_a_whole_analysis_stays_within_its_budget_and_keeps_its_prefix(served):
+LOOKED_UP = {
+    "analyzer": [("operation", {"name": "1"}), ("flags", {})],
+    "proposal": [("notes", {"words": "tensor parallelism"}), ("compare", {"plans": ["1", "2", "3"]})],
+    "critic": [("memory", {"plan": "1"}), ("precedents", {})],
+}
+
+
+def thorough(question):
+    """A model that looks up what it may, and whose words go back to it."""
+    if not question.answers:
+        return Ask([(name, {"experiment": EXPERIMENT, **given}) for name, given in LOOKED_UP[question.agent]])
+    answer = well(question).calls[0][1]
+    words = {"analyzer": "statement", "proposal": "recommendation", "critic": "summary"}[question.agent]
+    return Ask([("set_model_response", {**answer, words: "It saves 97.3 % of the step."})])
+
+
+def test_a_thorough_analysis_stays_within_its_budget(served):
+    outcome, questions = served(thorough, GEMINI)
+    assert outcome.failure is None
+    assert len(questions) == MOST_REQUESTS
+    assert sum(len(question.text) for question in questions) / CHARACTERS_OF_TOKEN <= MOST_TOKENS
+
+
+def test_a_whole_analysis_keeps_its_prefix(served):
     outcome, questions = served(well, GEMINI)
     assert outcome.failure is None
-    assert len(questions) <= MOST_REQUESTS
-    assert sum(len(question.text) for question in questions) / CHARACTERS_A_TOKEN <= MOST_TOKENS
     prefixes = {}
     for question in questions:
         request = json.loads(question.text)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from asap.agents.llm.budget import CHARACTERS_OF_TOKEN
 from asap.agents.llm.usage import usages
 from asap.agents.settings import Retries, Settings
 from asap.chat import open_conversation
@@ -19,6 +20,7 @@ from tests.language_models.server import Ask, ModelServer, Say
 pytestmark = pytest.mark.slow
 
 EXPERIMENT = "paper-v6e-16"
+MOST_TOKENS = 8_000
 MODELS = [GEMINI, pytest.param(OPENAI, marks=LITELLM)]
 
 
@@ -78,9 +80,9 @@ def test_a_reference_is_shown_as_its_figure_and_what_has_none_as_the_models_own(
 
 def test_figures_of_tools_and_of_earlier_processes_may_be_named(chatting):
     def script(question):
-        if "look_up" not in question.answers:
-            return Ask([("look_up", {"what": "health"})])
-        return Say(f"A step takes {question.answers['look_up']['measured']}.")
+        if "ask" not in question.answers:
+            return Ask([("ask", {"command": "health"})])
+        return Say(f"A step takes {question.answers['ask']['measured']}.")
 
     chat, shown = chatting(script)
     answer = chat.turn("How long is a step?", shown.append)
@@ -100,7 +102,7 @@ def recording(said, then):
     def script(question):
         if "record" in question.answers:
             return Say(then)
-        return Ask([("record", {"what": "out_of_memory", "plan": "1", "quote": said})])
+        return Ask([("record", {"command": "oom 1", "quote": said})])
 
     return script
 
@@ -144,10 +146,27 @@ def test_a_model_that_fails_leaves_the_engines_answer(chatting, model):
 
 
 def test_a_turn_holds_its_limit_of_calls(chatting):
-    chat, shown = chatting(lambda question: Ask([("look_up", {"what": "health"})]), max_calls=3)
+    chat, shown = chatting(lambda question: Ask([("ask", {"command": "health"})]), max_calls=3)
     chat.turn("Which one first?", shown.append)
     assert "--max-calls" in str(chat.failure)
     assert usages(read_session(chat.conversation.session))[-1].calls == 3
+
+
+def test_a_turn_with_two_look_ups_takes_eight_thousand_tokens_and_the_next_repeats_no_answer(chatting):
+    asked = []
+
+    def script(question):
+        commands = ["why 1", "precedents"] if question.asked == "Which one first?" else ["health"]
+        asked.append(len(question.text) / CHARACTERS_OF_TOKEN)
+        assert ("similarity" in question.text) is (len(asked) == len(commands) + 1)
+        return Ask([("ask", {"command": commands[done]})]) if (done := len(asked) - 1) < len(commands) else Say("1.")
+
+    chat, shown = chatting(script)
+    chat.turn("Which one first?", shown.append)
+    assert sum(asked) <= MOST_TOKENS
+    asked.clear()
+    chat.turn("Is it fast?", shown.append)
+    assert chat.failure is None
 
 
 def test_what_a_turn_used_is_shown_by_cost(chatting):

@@ -1,11 +1,10 @@
 """Facts are never booked from free words; from a language model only as they were said, and as reports."""
 
-from functools import partial
-
 import pytest
 
+from asap.agents.grounding.catalogue import Catalogues
 from asap.chat.chat import Chat
-from asap.chat.facts import FactTools, is_statement
+from asap.chat.facts import ModelTools, is_statement
 from asap.evidence.fact import Claim
 from asap.sharding_memory import new_session_name
 from tests.cases import cases, kept
@@ -21,7 +20,7 @@ def heard(chat):
 
     def hear(message):
         conversation, noted = chat().conversation, []
-        return FactTools(conversation, message, noted.append), conversation, noted
+        return ModelTools(conversation, message, noted.append, Catalogues()), conversation, noted
 
     return hear
 
@@ -64,7 +63,7 @@ def test_an_exact_command_in_a_pipe_is_a_fact_that_says_so(piped):
 def test_no_model_makes_a_fact_of_what_was_piped_in(heard):
     tools, conversation, noted = heard(SAID)
     conversation.inquiry.origin = "piped"
-    answer = tools.record(what="step_time", quote="4.1 s for every step", plan="2", value=4.1, unit="s")
+    answer = tools.record("ran 2 = 4.1s", "4.1 s for every step")
     assert not answer["recorded"]
     assert "ran 2 = 4.1 s" in noted[0].text
     assert not conversation.evidence
@@ -82,17 +81,17 @@ def test_questions_wishes_and_conditions_are_none(line):
 
 def test_a_quoted_fact_is_recorded_and_echoed_with_its_number(heard):
     tools, conversation, noted = heard(SAID)
-    answer = tools.record(what="step_time", quote="4.1 s for every step", plan="2", value=4.1, unit="s")
+    answer = tools.record("ran 2 = 4.1s", "4.1 s for every step")
     (fact,) = conversation.evidence
     assert answer["shown"]
     assert (fact.claim, fact.value, fact.plan) == (Claim.STEP_TIME, 4.1, conversation.inquiry.recorded[0].plan)
     assert "/forget 1" in noted[0].text
 
 
-@cases("arguments, complaint")
-def test_what_was_not_said_so_is_refused(heard, arguments, complaint):
+@cases("command, quote, complaint")
+def test_what_was_not_said_so_is_refused(heard, command, quote, complaint):
     tools, conversation, noted = heard(SAID)
-    assert complaint in tools.record(what="step_time", **arguments)["error"]
+    assert complaint in tools.record(command, quote)["error"]
     assert not conversation.evidence
     assert not noted
 
@@ -101,20 +100,16 @@ def test_what_was_not_said_so_is_refused(heard, arguments, complaint):
 def test_a_model_that_records_what_was_only_asked_is_told_no(heard, lines):
     for line in lines:
         tools, conversation, _ = heard(line)
-        call = partial(tools.record, quote=line[:400])
-        for arguments in (
-            {"what": "step_time", "plan": "1", "value": 4.1, "unit": "s"},
-            {"what": "out_of_memory", "plan": "2"},
-        ):
-            call(**arguments)
+        for command in ("ran 1 = 4.1s", "oom 2"):
+            tools.record(command, line[:400])
         assert not conversation.evidence, line
 
 
 def test_a_fact_is_taken_back_by_its_number_and_quote(heard):
     tools, conversation, _ = heard(SAID)
-    tools.record(what="step_time", quote="4.1 s for every step", plan="2", value=4.1, unit="s")
-    again = FactTools(conversation, "sorry, that was the wrong job", lambda reply: None)
-    assert "did not say so" in again.retract(number=1, quote="it was wrong")["error"]
-    assert "no such fact" in again.retract(number=7, quote="wrong job")["error"]
-    again.retract(number=1, quote="that was the wrong job")
+    tools.record("ran 2 = 4.1s", "4.1 s for every step")
+    again = ModelTools(conversation, "sorry, that was the wrong job", lambda reply: None, Catalogues())
+    assert "did not say so" in again.record("forget 1", "it was wrong")["error"]
+    assert "no such fact" in again.record("forget 7", "wrong job")["error"]
+    again.record("forget 1", "that was the wrong job")
     assert not conversation.evidence

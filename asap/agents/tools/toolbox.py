@@ -1,10 +1,9 @@
 """The queries as tools of a language model: made of their one declaration, typed, read-only. It needs no google-adk."""
 
 import inspect
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial, wraps
-from typing import Annotated, Any, Literal, ParamSpec, get_args, get_origin
+from typing import Annotated, Any, ParamSpec, get_args, get_origin
 
 from pydantic import ValidationError, validate_call
 from pydantic.fields import FieldInfo
@@ -12,13 +11,13 @@ from pydantic.fields import FieldInfo
 from asap.agents.grounding.catalogue import Catalogue, Catalogues
 from asap.answers.inquiries import Inquiries
 from asap.answers.registry import QUERIES, complaint, query
-from asap.core.errors import AsapError, NotFoundError, UsageError
+from asap.core.errors import AsapError, UsageError
 from asap.core.secrets import environment_secrets
 from asap.core.secrets import without as without_secrets
 from asap.core.text import plain
 from asap.experiments import Experiment
 from asap.experiments.create import Statement
-from asap.reports.answers.compact import table, to_compact, without
+from asap.reports.answers.compact import table, to_compact
 from asap.reports.phrases import written
 
 Parameters = ParamSpec("Parameters")
@@ -95,6 +94,8 @@ PLANS = (
 LIBRARY = ("precedents", "ideas", "notes", "define")
 CHOICE = ("predict", "compare", "operation", "settings", "verify")
 FACTS = ("record", "retract", "facts")
+TOLD = {"source", "url", "summary"}
+"""Fields that a model can do without: an ID stands for them, or a title says them in short."""
 
 
 class Toolbox:
@@ -158,47 +159,6 @@ def tool_of(name: str, inquiries: Inquiries, catalogues: Catalogues, experiment:
     call.__signature__ = inspect.Signature(parameters, return_annotation=Answer)  # type: ignore[attr-defined]
     call.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": Answer}
     return call
-
-
-LOOK_UP = "look_up"
-LEFT_OUT = {"source", "url", "summary", "strategy"}
-"""Fields that an ID stands for, a title or a plan says in short."""
-
-
-def grouped(names: Sequence[str], inquiries: Inquiries, catalogues: Catalogues, experiment: str) -> tuple[Tool, ...]:
-    """Queries of one run: those that take no more than a plan, words and a limit are one tool, as a model reads the
-    declaration of every tool with each of its calls."""
-    plain_ones = [name for name in names if _text_of(name) is not None]
-
-    def look_up(what: str, plan: str | None = None, words: str | None = None, limit: int | None = None) -> Answer:
-        if what not in plain_ones:
-            hint = f"one of {', '.join(plain_ones)}"
-            return failure(NotFoundError("no such query", where=plain(what, 40), hint=hint))
-        name, given = looked_up({"what": what, "plan": plan, "words": words, "limit": limit})
-        asked: dict[str, object] = {**given, EXPERIMENT: experiment}
-        return without(answering_errors(partial(_answer, inquiries, catalogues, name, asked)), LEFT_OUT)
-
-    purposes = ((name, re.split(r"[:;.]\s", QUERIES[name].__doc__ or "")[0].rstrip(".")) for name in plain_ones)
-    look_up.__doc__ = "; ".join(f"{name}: {purpose}" for name, purpose in purposes)
-    look_up.__annotations__["what"] = Literal[tuple(plain_ones)]
-    return (look_up, *(tool_of(name, inquiries, catalogues, experiment) for name in names if name not in plain_ones))
-
-
-def looked_up(arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The query that a look-up asks, with its arguments."""
-    name = str(arguments.get("what", "run"))
-    words = _text_of(name) or "words"
-    given = {words if key == "words" else key: one for key, one in arguments.items() if one not in (None, "")}
-    return name, {key: one for key, one in given.items() if key != "what"}
-
-
-def _text_of(name: str) -> str | None:
-    """The field of a query that takes words; ``None`` where the query takes more than a plan, words and a limit."""
-    fields = QUERIES[name].model_fields if name in QUERIES else {}
-    others = {field: info for field, info in fields.items() if field not in ("plan", "limit")}
-    if len(others) > 1 or any(get_origin(info.annotation) is tuple for info in others.values()):
-        return None
-    return next(iter(others), "words")
 
 
 def _answer(inquiries: Inquiries, catalogues: Catalogues, name: str, arguments: dict[str, object]) -> Answer:

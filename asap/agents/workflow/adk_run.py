@@ -28,7 +28,6 @@ from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.roles import ANSWER
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
-from asap.agents.tools.toolbox import LOOK_UP
 from asap.agents.workflow.app import Analysis, build_analysis
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.protocol import AnalysisRequest
@@ -183,7 +182,7 @@ async def events_of(
     async with aclosing(found):
         async for event in found:
             for call in event.get_function_calls() if not event.partial else ():
-                asked = (call.args or {}).get("what", LOOK_UP) if call.name == LOOK_UP else call.name
+                asked = plain((call.args or {}).get("command", call.name), 60)
                 progress(f"{event.author}: {'answers' if call.name == ANSWER else asked}")
             yield event
 

@@ -94,7 +94,7 @@ def shortened(schema: Any) -> Any:
     }
 
 
-COMPACTION_INTERVAL, COMPACTION_OVERLAP = 6, 1
+COMPACTION_INTERVAL, COMPACTION_OVERLAP = 4, 1
 """Turns of a conversation after which google-adk sums up the older ones; of the summed-up ones, those kept."""
 
 
@@ -144,8 +144,8 @@ def app(name: str, root: BaseNode, plugins: Sequence[BasePlugin], settings: Sett
     return App(name=name, root_agent=root, plugins=[*plugins], events_compaction_config=compacted)
 
 
-LOOKUPS = {"proposal": 2}
-"""Calls of a model in which an agent may look things up before it is asked for its answer; of the others one."""
+LOOKUPS = 1
+"""Calls of a model in which an agent may look things up, several at once, before it is asked for its answer."""
 CORRECTIONS = 1
 
 
@@ -159,12 +159,15 @@ class ProtocolPlugin(BasePlugin):
         self._refused: dict[tuple[str, str], int] = defaultdict(int)
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
-        """After a few look-ups only the answer is left to give."""
+        """Of the answer's schema what a model needs; after look-ups only the answer is left to give."""
         key = callback_context.invocation_id, callback_context.agent_name
         if callback_context.agent_name not in self._schemas:
             return
         self._calls[key] += 1
-        if self._calls[key] > LOOKUPS.get(callback_context.agent_name, 1) and ANSWER in llm_request.tools_dict:
+        for one in _declared(llm_request):
+            if one.name == ANSWER:
+                one.parameters_json_schema = shortened(one.parameters_json_schema)
+        if self._calls[key] > LOOKUPS and ANSWER in llm_request.tools_dict:
             llm_request.tools_dict = {ANSWER: llm_request.tools_dict[ANSWER]}
             for tool in llm_request.config.tools or ():
                 if isinstance(tool, types.Tool):
@@ -204,6 +207,11 @@ class ProtocolPlugin(BasePlugin):
         tool_args.clear()
         tool_args.update(answer.model_dump(mode="json"))
         return None
+
+
+def _declared(request: LlmRequest) -> Iterator[types.FunctionDeclaration]:
+    tools = (tool for tool in request.config.tools or () if isinstance(tool, types.Tool))
+    return (one for tool in tools for one in tool.function_declarations or ())
 
 
 APP = "agents"

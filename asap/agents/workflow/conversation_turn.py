@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 
 from google.adk.apps import App
+from google.adk.plugins.context_filter_plugin import ContextFilterPlugin
 from google.adk.runners import Runner
+from google.genai import types
 
 from asap.agents.grounding.catalogue import Catalogues
 from asap.agents.grounding.plugin import GroundingPlugin, spoken
@@ -17,19 +19,7 @@ from asap.agents.grounding.verdict import legend
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
 from asap.agents.settings import Settings
-from asap.agents.tools.toolbox import (
-    FACTS,
-    LIBRARY,
-    PLANS,
-    RUN,
-    Answer,
-    Expression,
-    Tool,
-    answering_errors,
-    computed,
-    grouped,
-    tool_of,
-)
+from asap.agents.tools.toolbox import Tool, tool_of
 from asap.agents.workflow.adk_run import error_of, events_of, metered, open_sessions, running_adk
 from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
@@ -54,10 +44,11 @@ LOOKED_UP = {
 def ask_model(
     settings: Settings,
     inquiry: Inquiry,
+    catalogues: Catalogues,
     worklog: Worklog,
     text: str,
     show: Callable[[str], None],
-    facts: Sequence[Tool] = (),
+    tools: Sequence[Tool] = (),
     progress: Callable[[str], None] = lambda stage: None,
 ) -> str:
     """The model's answer to a message; each line is shown once it is complete.
@@ -65,10 +56,11 @@ def ask_model(
     Args:
         settings: with the language model and its limits.
         inquiry: the run, with the facts on record.
+        catalogues: where tools keep the figures of their answers.
         worklog: of the session.
         text: what the engineer said.
         show: called with each line.
-        facts: tools that put facts on record, take them off and list them.
+        tools: that ask the engine, and put facts on record.
         progress: called with what is being done and what was spent so far.
 
     Raises:
@@ -77,7 +69,7 @@ def ask_model(
     """
     memory, meter = MemoryPlugin(worklog, logged_input=text), UsageMeter(settings.model, settings)
     with running_adk():
-        built = build_chat(inquiry, settings, facts, memory, meter)
+        built = build_chat(inquiry, catalogues, settings, tools, memory, meter)
         with metered(settings.model, worklog, meter):
             words = asyncio.run(_converse(built, worklog.session, text, show, meter.telling(progress)))
     if not words.strip():
@@ -88,33 +80,40 @@ def ask_model(
 
 
 def build_chat(
-    inquiry: Inquiry, settings: Settings, facts: Sequence[Tool], memory: MemoryPlugin, meter: UsageMeter
+    inquiry: Inquiry,
+    catalogues: Catalogues,
+    settings: Settings,
+    tools: Sequence[Tool],
+    memory: MemoryPlugin,
+    meter: UsageMeter,
 ) -> App:
-    """The agent of a chat: the queries of one run as tools, the run and its analysis in the instructions.
+    """The agent of a chat: the language of the chat as its tools, the run and its analysis in the instructions.
 
     Raises:
         UsageError: no such model is known.
     """
-    inquiries, catalogues = Inquiries(inquiry.store), Catalogues()
+    inquiries = Inquiries(inquiry.store)
     inquiries.keep(inquiry)
     opening = {
         name: tool_of(name, inquiries, catalogues, inquiry.id)(**arguments) for name, arguments in OPENING.items()
     }
-    queries = grouped((*RUN, *PLANS, *LIBRARY, FACTS[-1]), inquiries, catalogues, inquiry.id)
-
-    def compute(expression: Expression) -> Answer:
-        """Compute a figure from figures that tools gave, with its unit and interval."""
-        return answering_errors(lambda: computed(catalogues.of(inquiry.id), expression))
-
     known = "\n".join(
         fenced(json.dumps(without(answer, LOOKED_UP), ensure_ascii=False, separators=(",", ":")), name)
         for name, answer in opening.items()
     )
     chat = agent(
         APP, language_model(settings, meter), settings, "Discusses the analysis of a run.",
-        [*queries, compute, *facts], more=f"\n## The run and its latest analysis\n\n{known}\n",
+        tools, more=f"\n## The run and its latest analysis\n\n{known}\n",
     )  # fmt: skip
-    return app(APP, chat, [memory, GroundingPlugin(catalogues, [APP])], settings)
+    shortened = ContextFilterPlugin(custom_filter=words_before)
+    return app(APP, chat, [shortened, memory, GroundingPlugin(catalogues, [APP])], settings)
+
+
+def words_before(contents: list[types.Content]) -> list[types.Content]:
+    """A conversation in which only the last message keeps its calls of tools: earlier answers are told by the words."""
+    last = max((at for at, one in enumerate(contents) if one.role == "user" and spoken(one)), default=0)
+    said = ((one.role, [part for part in one.parts or () if part.text]) for one in contents[:last])
+    return [*(types.Content(role=role, parts=parts) for role, parts in said if parts), *contents[last:]]
 
 
 async def _converse(

@@ -6,7 +6,7 @@ from typing import Any
 
 from asap.agents.grounding.catalogue import Catalogue, Catalogues, normal
 from asap.agents.grounding.verdict import check, faults, rendered
-from asap.agents.tools.toolbox import LONGEST_NAME, Answer, tool_of
+from asap.agents.tools.toolbox import LONGEST_NAME, TOLD, Answer, tool_of
 from asap.agents.workflow.choice import Choice, chosen, cited_proposals, ideas_of
 from asap.agents.workflow.protocol import AnalysisRequest, Assessment, Critique, Judgement
 from asap.answers.inquiries import Inquiries
@@ -18,6 +18,7 @@ from asap.proposals import Proposal, ProposalSet
 from asap.proposals.proposal_set import AgentWords
 from asap.proposals.propose import no_proposals
 from asap.proposals.selection.ranked_candidates import RankedCandidates
+from asap.reports.answers.compact import without
 
 OF_RUN = ("run", "health", "bottleneck", "operations")
 OF_PLANS = ("candidates", "precedents", "settings")
@@ -69,7 +70,7 @@ class Nodes:
             {"plan": str(one.plan), "reason": self._grounded(found.reasons.get(one.plan, ""), str(one.plan))}
             for one in found.candidates
         ]
-        return {"experiment": self._experiment, "picks": picks, "precedents": self._facts(("precedents",))}
+        return {"experiment": self._experiment, "picks": picks, **self._facts(("precedents",))}
 
     def assemble(self, node_input: Critique) -> dict[str, Any]:
         """The proposals, every figure the engine's own; returns a summary for the coordinator."""
@@ -123,7 +124,8 @@ class Nodes:
 
     def _facts(self, names: tuple[str, ...]) -> dict[str, Answer]:
         """Answers of queries by name; a query that cannot be answered says why."""
-        return {name: tool_of(name, self._studies, self._catalogues, self._experiment)() for name in names}
+        answers = {name: tool_of(name, self._studies, self._catalogues, self._experiment)() for name in names}
+        return without(answers, TOLD)
 
     def _faults(self, words: str, about: str | None = None) -> list[str]:
         return faults(check(words, self._catalogue, about))

@@ -27,9 +27,9 @@ def words(question: Question) -> Say | Ask:
     """A model that argues from the engine's figures, looks something up in the chat, and once invents a figure."""
     if question.agent != "chat":
         return well(question)
-    if "look_up" not in question.answers:
-        return Ask([("look_up", {"what": "health"})])
-    step = question.answers["look_up"]["measured"]
+    if "ask" not in question.answers:
+        return Ask([("ask", {"command": "health"})])
+    step = question.answers["ask"]["measured"]
     return Say(f"A step takes {step} now.\nThe first proposal saves 97.3 %.")
 
 
