@@ -50,6 +50,10 @@ def test_figures_that_are_typed_of_their_plan_are_no_faults(case, text):
     assert not check(said, case.catalogue)[0].faults
 
 
+def test_no_model_sets_the_marks(case):
+    assert rendered(check("° ~ It is the best.", case.catalogue)) == "~ It is the best."
+
+
 def test_code_prints_value_interval_and_provenance(case):
     (found,) = check("Proposal 1 needs {1.step_time}.", case.catalogue)
     assert found.grounded

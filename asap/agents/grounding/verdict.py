@@ -76,7 +76,7 @@ def check(text: str, catalogue: Catalogue, about: str | None = None) -> list[Sen
     """
     found, context = [], catalogue.subject(about) if about else None
     for line in sentences(plain_digits(text)):
-        line = plain(redacted(line), LONGEST)
+        line = re.sub(rf"^(?:[{OWN}{HOLDS}]\s+)+", "", plain(redacted(line), LONGEST))  # no model sets the marks
         known = [one for mention in mentions(line) if (one := catalogue.subject(mention.name))]
         carries = about is not None or _PRONOUN.match(line) is not None
         found.append(_Reading(line, catalogue, context if carries else None).sentence())
