@@ -110,34 +110,11 @@ def thorough(question):
     return Ask([("set_model_response", {**answer, words: "It saves 97.3 % of the step."})])
 
 
-def test_a_thorough_analysis_stays_within_its_budget(served):
+def test_a_thorough_analysis_stays_within_its_budget_and_goes_on_in_its_context_after_a_complaint(served):
     outcome, questions = served(thorough, GEMINI)
     assert outcome.failure is None
     assert len(questions) == MOST_REQUESTS
     assert sum(len(question.text) for question in questions) / CHARACTERS_OF_TOKEN <= MOST_TOKENS
-
-
-def test_a_whole_analysis_keeps_its_prefix(served):
-    outcome, questions = served(well, GEMINI)
-    assert outcome.failure is None
-    prefixes = {}
-    for question in questions:
-        request = json.loads(question.text)
-        prefix = json.dumps([request["systemInstruction"], request["tools"]])
-        assert prefixes.setdefault(question.agent, prefix) == prefix
-
-
-def test_after_a_complaint_the_agent_goes_on_in_its_context(served):
-    def script(question):
-        told = question.answers.get("set_model_response", {})
-        if question.agent == "proposal" and not told:
-            picks = [{"plan": "model=3", "reason": "?"}]
-            return Ask([("set_model_response", {"picks": picks, "recommendation": "?"})])
-        return well(question)
-
-    outcome, questions = served(script, GEMINI)
-    assert outcome.failure is None
     asked = [question for question in questions if question.agent == "proposal"]
-    assert len(asked) == 2
     assert "complaint" in asked[-1].answers["set_model_response"]
     assert len(json.loads(asked[-1].text)["contents"]) > len(json.loads(asked[0].text)["contents"])
