@@ -11,17 +11,11 @@ import pytest
 from asap.experiments import ExperimentStore
 from asap.replay.replay import replay
 from asap.sharding_memory import Kind, verify_session
+from tests.cases import kept
 
 pytestmark = pytest.mark.process
 
-SCRIPT = """
-import sys
-from asap.cli import main
-from tests.language_models.misbehaving import register
-register()
-sys.argv = "asap analyze paper-v6e-16 --llm test/sleeping --session interrupted --format json".split()
-main()
-"""
+SCRIPT = kept(__file__)["SCRIPT"]
 
 
 def test_an_interrupted_analysis_keeps_the_engines_result(home, log):

@@ -12,16 +12,12 @@ from asap.calibration.own_program import Depth, OwnProgram
 from asap.core.errors import InsufficientEvidenceError, UsageError
 from asap.experiments import ExperimentStore
 from asap.study.open_study import open_study
+from tests.cases import kept
 from tests.homes import home
 
 __all__ = ["home"]
 RUN = "llama-8b-tensor-16"
-TRAINER = """import sys
-said = dict(word.split("=") for word in sys.argv[1:] if "=" in word)
-layers = int(said["base_num_decoder_layers"])
-for key, value in said.items(): print(f"Config param {key}: {value}", flush=True)
-for step in range(40): print(f"completed step: {step}, seconds: {0.4 + 0.3 * layers:.4f}, loss: 9.1", flush=True)
-"""
+TRAINER = kept(__file__)["TRAINER"]
 
 
 def program() -> OwnProgram:

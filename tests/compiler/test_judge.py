@@ -15,6 +15,7 @@ from asap.core.errors import BadInputError
 from asap.core.feedback import repaired
 from asap.hardware import resolve_hardware
 from asap.mapping.check import check
+from tests.cases import kept
 
 pytestmark = [
     pytest.mark.compiles, pytest.mark.process,
@@ -98,12 +99,7 @@ def test_a_compiler_that_dies_says_where():
     assert "panels 1" in _repairs(text, found.feedback)[0]
 
 
-WITHOUT_COMMON_PARTS = """\
-import asap.compiler.algorithms.matmul_algorithms as summa
-
-panel = summa.panel
-summa.panel = lambda block, axis, index, panels, parts: panel(block, axis, index, panels, 1)
-"""
+WITHOUT_COMMON_PARTS = kept(__file__)["WITHOUT_COMMON_PARTS"]
 """The line of index arithmetic that a first version of SUMMA lacked, taken out again where Python starts."""
 
 

@@ -20,6 +20,7 @@ from asap.core.files import (
     write_output,
 )
 from asap.core.locking import locked
+from tests.cases import kept
 
 
 def test_home_follows_the_environment(monkeypatch, tmp_path):
@@ -117,14 +118,7 @@ def test_what_cannot_be_read_says_why(tmp_path):
         list(read_json_lines(tmp_path / "binary"))
 
 
-HOLDER = """
-import sys
-from pathlib import Path
-from asap.core.locking import locked
-with locked(Path(sys.argv[1]), "it"):
-    print("held", flush=True)
-    input()
-"""
+HOLDER = kept(__file__)["HOLDER"]
 
 
 def test_a_second_process_waits_and_then_says_who_is_in_the_way(tmp_path):

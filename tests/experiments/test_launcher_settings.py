@@ -18,11 +18,7 @@ FILES = {
     "trl.sh": "trl sft --accelerate_config zero2 --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 2\n",
 }
 SECTION = "TrainingArguments."
-CHANGES = {
-    "per_device_train_batch_size": "4", "per_device_batch_size": "4", "local_batch_size": "4", "micro_batch_size": "4",
-    "disable_gradient_checkpointing": "true", "gradient_checkpointing": "false", "remat_policy": "full",
-    "tensor_model_parallel_size": "2", "overlap_comm": "true", "mode": "none",
-}  # fmt: skip
+CHANGES = kept(__file__)["CHANGES"]
 
 
 def outcomes(case, folder):

@@ -11,16 +11,10 @@ from asap.core.errors import AsapError, ConfigError, UsageError
 from asap.optimize.evaluators.run.command import Command, write_changed
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
 from asap.proposals.proposal import Overrides
+from tests.cases import kept
 
 NANOTRON = "parallelism: {tp: 4, dp: 2}\ntokens: {micro_batch_size: 1}"
-TRAINER = """
-import sys, yaml
-degrees = yaml.safe_load(open(sys.argv[1]))["parallelism"]
-for key, value in degrees.items():
-    print(f"parallelism.{key}: {value}")
-for step in range(40):
-    print(f"iteration: {step} / 40 | consumed_tokens: 1.0M | elapsed_time_per_iteration_ms: 1.23K | tokens_per_sec: 9")
-"""
+TRAINER = kept(__file__)["TRAINER"]
 
 
 @pytest.mark.parametrize(("name", "text", "overrides", "changed"), [

@@ -112,6 +112,11 @@ def test_without_marks_the_repeated_module_gives_the_step_time(read):
     assert product.occurrences == pytest.approx(4)
 
 
+def test_one_run_of_a_module_is_no_step(read):
+    kpis = read(tpu_profile(marked=False, steps=1)).kpis
+    assert (kpis.step_time_s, kpis.steps) == (None, None)
+
+
 def test_a_second_host_adds_devices_and_leaves_times_alone(write):
     one = read_profile(write(tpu_profile(), run="one"))
     for host in ("a", "b"):
