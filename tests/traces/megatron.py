@@ -20,9 +20,6 @@ LAUNCH, LATENCY, GAP, ACROSS, SYNC = 6.0, 4.0, 1.0, 1.5, 8.0
 synchronisation."""
 FLOPS, HBM = 989e6, 3.35e6
 """Of an H100, a microsecond."""
-RATE, LAST_WAVE = 0.78, 0.05
-"""Of the peak, and of a wave of tiles what the last one of a product costs besides: with them the law errs by 16 % on
-9,324 bf16 products of an H100 (NVIDIA's aiconfigurator, 1,024 rows and more); with 0.4 of a wave, at best, by 32 %."""
 LINK, LINK_LATENCY = 3.0e5, 12.0
 """Bytes a microsecond on the slowest link of a group, microseconds until they flow."""
 COMPUTE = 7
@@ -96,7 +93,7 @@ class _Rank:
 
     def matmul(self, rows: float, inner: float, columns: float, times: float = 1.0) -> None:
         filled = min(rows * columns / (132 * 128 * 256), 4.0)
-        rate = FLOPS * RATE * filled / (filled + LAST_WAVE)
+        rate = FLOPS * 0.7 * filled / (filled + 0.4)
         self.compute("gemm", self.job.matmul * times * 2 * rows * inner * columns / rate)
 
     def moving(self, size: float) -> None:

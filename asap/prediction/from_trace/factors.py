@@ -70,11 +70,17 @@ class Factors:
     target: Run
     doubt: float
     """Relative half-width at 90 % of what the step model says of two plans, of which one was measured."""
+    beyond: float = 0.0
+    """Share of the traced time of products that the rates of the step model do not explain."""
 
     def kernels(self, name: str) -> float:
-        """Kernels of a class."""
+        """Kernels of a class. What products take beyond the usual rate is the last wave of each kernel, which does not
+        fill the device (Volkov & Demmel 2008): it grows with the number of kernels, not with the work of each."""
         parts = _PARTS if name == COMPUTE else (name,)
-        return _ratio(*(sum(getattr(each, part) for part in parts) for each in (self.after, self.before)))
+        follows = _ratio(*(sum(getattr(each, part) for part in parts) for each in (self.after, self.before)))
+        if name != PRODUCTS:
+            return follows
+        return follows * (1 - self.beyond) + min(follows, self.host) * self.beyond
 
     @property
     def host(self) -> float:
@@ -111,11 +117,13 @@ class Factors:
         return exposed - after.exposed["replica"] + busy - min(busy, 2 / 3 * pass_s) * (1 - 1 / after.layers)
 
 
-def factors(before: Modelled, after: Modelled, traced: Run, target: Run) -> Factors:
-    """From what the step model says of the traced run and of the target."""
+def factors(before: Modelled, after: Modelled, traced: Run, target: Run, products_s: float = 0.0) -> Factors:
+    """From what the step model says of the traced run, whose products take ``products_s`` (0 where that is not known),
+    and of the target."""
     widths = load_calibration().full.anchored_widths.of(traced.architecture.is_moe)
     doubt = math.expm1(widths.at(float(change_between(after.parts, before.parts)))) if target != traced else 0.0
-    return Factors(before, after, target, doubt)
+    beyond = max(1 - before.products / products_s, 0.0) if products_s else 0.0
+    return Factors(before, after, target, doubt, beyond)
 
 
 def modelled(run: Run, head: bool = True, names: Collection[str] = ()) -> Modelled:

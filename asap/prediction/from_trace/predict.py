@@ -28,6 +28,7 @@ from asap.traces.analysis.iterations import step_time
 from asap.traces.analysis.report import QualityVerdict
 from asap.traces.graph.graph import Graph
 from asap.traces.recording import read_graph, read_recording
+from asap.traces.trace import NS
 from asap.traces.what_if.apply import Changed, apply, scaled_edges
 from asap.traces.what_if.change import Change, parse_change
 from asap.traces.what_if.predict import Added, Baseline, WhatIfPrediction, predict_change, predict_changed
@@ -62,9 +63,10 @@ def predict_runs(
     baseline, changed = Baseline.of(graph), apply(graph, changes)
     shared, stage = share_cores(graph.trace.ranks), OneStage.of(changed.graph, traced)
     scaled = _scale_shared(graph, changed, traced) if shared else _scale_classes(graph, changed, stage)
+    products = 0.0 if shared else _products_s(graph)
     names, _ = by_class.classes_of(graph, traced.plan)
     before, *after = (stage.modelled(each, names) for each in (traced, *targets))
-    found = [by_class.factors(before, then, traced, each) for then, each in zip(after, targets, strict=True)]
+    found = [by_class.factors(before, then, traced, each, products) for then, each in zip(after, targets, strict=True)]
     return [predict_changed(baseline, *scaled(each), each.doubt)._replace(note=UNCHECKED) for each in found]
 
 
@@ -112,6 +114,15 @@ def _by_roofline(
     rates = (Rates(chip, profile.devices or 1) for chip in (now, then))
     changed, doubt, note = on_another_chip(apply(graph, changes), profile.operations, *rates)
     return predict_changed(Baseline.of(graph), changed, doubt=doubt)._replace(note=note)
+
+
+def _products_s(graph: Graph) -> float:
+    """Seconds of products in a traced step, mean over ranks; 0 where nothing says which operations they are."""
+    taken = 0.0
+    for rank in graph.trace.ranks:
+        times = np.maximum(rank.operations.end - rank.operations.start - by_class.KERNEL, 0)
+        taken += NS * float(times[by_class.class_labels(rank) == by_class.PRODUCTS].sum()) / max(len(rank.steps), 1)
+    return taken / len(graph.trace.ranks)
 
 
 _Scaled = Callable[[Factors], tuple[Changed, Added]]  # the graph of another run, and what comes on top
