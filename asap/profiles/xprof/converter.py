@@ -47,6 +47,7 @@ TOOLS: dict[str, int | None] = {
 The first fills XProf's cache for those that take all; small tables come last, as nothing is left to do beside them.
 """
 
+_LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 _SAMPLE = 2**22
 
 
@@ -79,12 +80,15 @@ def run_tool(tool: str, links: Sequence[Path], files: Sequence[Path]) -> bytes:
 @cache
 def _xprof() -> Any:
     """XProf's converter without its chatter: the library reads the level of logging once, when it is loaded."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    before, os.environ[_LOG_LEVEL] = {key: os.environ[key] for key in (_LOG_LEVEL,) if key in os.environ}, "3"
     try:
         from xprof.convert import _pywrap_profiler_plugin
     except ImportError as error:
         hint = extra_hint("xprof")
         raise UsageError("this profile holds what only XProf reads, which is an extra", hint=hint) from error
+    finally:
+        del os.environ[_LOG_LEVEL]
+        os.environ.update(before)
     return _pywrap_profiler_plugin
 
 
