@@ -179,8 +179,7 @@ _MOST_SLOW = 5
 def step_times(times: Sequence[tuple[int | None, float]]) -> StepTimes:
     """Median and spread of the steady steps: those behind the warm-up that no evaluation or checkpoint made slow.
 
-    The warm-up ends before the first step that takes at most a tenth longer than the median of the second half, or of
-    the last three.
+    The warm-up ends before the first step that takes at most a tenth longer than the median of the second half.
 
     Args:
         times: number and seconds of each step, in their order.
@@ -203,7 +202,7 @@ def steady_count(times: Sequence[tuple[int | None, float]]) -> int:
     """Steps behind the warm-up."""
     if len(times) == 1:
         return 1
-    usual = median(seconds for _, seconds in times[min(len(times) // 2, max(len(times) - 3, 0)) :])
+    usual = median(seconds for _, seconds in times[len(times) // 2 :])
     warm = next((n for n, (_, seconds) in enumerate(times) if seconds <= WARM * usual), 0)
     first = times[warm:]
     # asynchronous dispatch: the first step behind compilation returns at once

@@ -62,10 +62,6 @@ def test_a_log_that_counts_tokens_waits_for_the_record_that_has_them(log):
         amend(Experiment(id="x", workload=Workload(framework="torchtitan")), stated)
 
 
-def test_a_short_step_at_the_end_of_few_is_not_the_steady_one(log):
-    assert read_measured_step(log([0.504, 0.522, 0.115]), Experiment(id="x")).measured.seconds == 0.504
-
-
 @cases("text, said")
 def test_a_log_without_steady_steps(log, text, said):
     with pytest.raises(ConfigError, match=said):
