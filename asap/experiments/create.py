@@ -178,6 +178,14 @@ def create_experiment(
 ) -> Experiment:
     """Put a record together.
 
+    Args:
+        id: of the record.
+        said: what the user says beside it.
+        config: a configuration file.
+        overrides: ``key=value`` for it.
+        profile: a path, or an address on an object store.
+        source: a run of a tracker: ``mlflow:RUN_ID``, ``tensorboard:DIR``.
+
     Raises:
         ConfigError: the configuration, or the hardware, contradicts itself.
         PlanError: the plan is malformed or does not multiply to the devices.

@@ -62,6 +62,12 @@ def read_maxtext(
 ) -> Experiment:
     """``experiment`` with what the configuration says; its hardware, if it names any, wins over the file's.
 
+    Args:
+        document: the file that MaxText is started with; without values where there is none.
+        overrides: ``key=value`` of the user.
+        experiment: what is known besides.
+        said: ``key=value`` of a script, and where each was said.
+
     Raises:
         ConfigError: a key that is almost one of MaxText's, any unknown one of the user's, settings that contradict each
             other, or another task than training.

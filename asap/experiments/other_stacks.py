@@ -92,7 +92,14 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
 
 
 def read_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
-    """``experiment`` with what commands of a shell start; ``None`` where none is of a stack. Raises likewise."""
+    """``experiment`` with what commands of a shell start; ``None`` where none is of a stack. Raises likewise.
+
+    Args:
+        text: the commands.
+        path: the file that has them.
+        overrides: ``key=value`` of the user.
+        experiment: what is known besides.
+    """
     check_evaluated(text, path)
     whole = inline_files(text, path.parent)
     found = _read_start(_STARTED, text, path, overrides, experiment, whole)

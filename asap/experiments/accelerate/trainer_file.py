@@ -50,6 +50,14 @@ def read_trainer_file(
 ) -> Experiment:
     """``experiment`` with what the arguments say.
 
+    Args:
+        values: the arguments.
+        of_yaml: whether they are the top level of a YAML file.
+        path: the file that says them.
+        overrides: ``key=value`` of the user.
+        experiment: what is known besides, with the processes that are started.
+        alone: no command starts them, so that they have to say how they are sharded.
+
     Raises:
         ConfigError: not all parameters are trained on tokens, or a file that is named is not there.
         UsageError: an override is not ``key=value``.

@@ -44,6 +44,12 @@ def read_log_record(
 ) -> Experiment:
     """``experiment`` with the last run of a log: settings, hardware, step time, memory, and how it ended.
 
+    Args:
+        path: of the log.
+        overrides: ``key=value`` of the user, which win.
+        experiment: what is known besides.
+        read_document: the reader of any stack's settings.
+
     Raises:
         NotFoundError: there is no such file.
         ConfigError: it cannot be read, has no settings of a run, or its settings contradict each other.

@@ -45,7 +45,12 @@ _ASSIGNED = re.compile(r"(?:(?:export|local|declare|readonly)\s+(?:-\w+\s+)*)?([
 
 
 def undecided_options(before: Iterable[Command], start: Command) -> dict[str, str]:
-    """Options that a command may get, or get another value of, each with the variable that holds it: ``${EXTRA}``."""
+    """Options that a command may get, or get another value of, each with the variable that holds it: ``${EXTRA}``.
+
+    Args:
+        before: what the script comes to before the command.
+        start: the command.
+    """
     open_ = {found[1] for word in start.text.split() if (found := _FILLED.fullmatch(word))}
     filled = ((each, _ASSIGNED.match(each.text)) for each in before if each.assigns and not each.certain)
     return {
@@ -75,6 +80,12 @@ class Given:
 
 def set_given(script: str, overrides: Iterable[str], is_setting: Callable[[str], bool], within: str = "") -> Given:
     """The script with those overrides set as its variables that it uses, whatever it assigns to them.
+
+    Args:
+        script: its text.
+        overrides: ``key=value`` of the user.
+        is_setting: whether the stack itself has a setting of that name, which is then meant.
+        within: the script with the files that it sources, which may use them as well.
 
     Raises:
         UsageError: a variable is given twice.
@@ -150,7 +161,13 @@ class Start:
 
 
 def find_start(text: str, path: Path, starts: Callable[[Command], bool]) -> Start | None:
-    """The first command of a script that is sure to run and starts a run, itself or in quotes; ``None`` for none."""
+    """The first command of a script that is sure to run and starts a run, itself or in quotes; ``None`` for none.
+
+    Args:
+        text: of the script.
+        path: its file.
+        starts: whether a command starts a run of the stack that is asked for.
+    """
     whole = inline_files(text, path.parent)
     if not (found := starts_in(whole, starts)):
         return None

@@ -139,6 +139,14 @@ def planned(
 ) -> tuple[Plan | None, tuple[str, ...]]:
     """The plan, ``None`` where it hangs on what is not settled, and what is to be said of it.
 
+    Args:
+        spec: the table of the stack.
+        settings: under its names.
+        devices: of the job, where they are known.
+        unsettled: settings whose value is not known.
+        slices: of TPUs.
+        layers: of the model.
+
     Raises:
         PlanError: the degrees do not divide the devices, or a word has no meaning.
     """

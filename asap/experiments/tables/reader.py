@@ -71,6 +71,14 @@ def read_table(
 ) -> Experiment:
     """``experiment`` with what a mapping says, by the table of its stack.
 
+    Args:
+        spec: the table.
+        values: under the names of the stack, in sections or dotted.
+        path: the file that says them.
+        overrides: ``key=value`` of the user.
+        experiment: what is known besides.
+        unsettled: settings that a variable sets whose value is not known.
+
     Raises:
         ConfigError: it trains otherwise than is modelled, contradicts itself, or has a word without meaning.
         UsageError: an override is not ``key=value``.
