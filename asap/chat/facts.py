@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import Field
 
 from asap.agents.grounding.catalogue import Catalogues
-from asap.agents.tools.toolbox import TOLD, Answer, Tool, answering
+from asap.agents.tools.toolbox import LEFT_OUT, Answer, Tool, answering
 from asap.answers.registry import query
 from asap.chat.answering import Reply, ask, reply_of
 from asap.chat.conversation import Conversation
@@ -107,7 +107,7 @@ class ModelTools:
         asked = _read(command, "ask")
         found = ask(self._conversation, asked)
         self._catalogues.of(self._conversation.id).record(asked.name, found)
-        return without(to_compact(found), TOLD | {"strategy"})
+        return without(to_compact(found), LEFT_OUT | {"strategy"})
 
     @answering
     def record(self, command: Line, quote: Quote) -> Answer:

@@ -23,10 +23,10 @@ _BY_HAND = "torch.profiler around a few steps for --profile"
 def no_profile(stack: Stack | None, settings: Mapping[str, object] | None, chip: Chip | None) -> Gap:
     """What a run without a profile lacks, and what its stack can capture, in the version that takes its settings."""
     table = spec_of(stack, settings or {}) if stack else None
-    jax_faults = contracts()[stack].kin == "jax" if stack else chip is None or chip.kind != "gpu"
+    is_jax = contracts()[stack].kin == "jax" if stack else chip is None or chip.kind != "gpu"
     by_hand = stack == "megatron" and (lacks(settings or {}, PROFILER) or is_of_swift(settings or {}))
     capture = "" if by_hand else table.capture if table else capture_of(stack or "")
-    return NO_PROFILE.model_copy(update={"capture": capture or (NO_PROFILE.capture if jax_faults else _BY_HAND)})
+    return NO_PROFILE.model_copy(update={"capture": capture or (NO_PROFILE.capture if is_jax else _BY_HAND)})
 
 
 _CATEGORIES: Mapping[Bottleneck, tuple[str, ...]] = {

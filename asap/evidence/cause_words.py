@@ -9,6 +9,7 @@ from pathlib import Path
 from asap.core.errors import AsapError
 from asap.core.units import exact, format_bytes, format_rate, format_seconds, significant
 from asap.evidence.readings import RATES, CauseName, Run, Variant, passes_of_experts, usual_rate
+from asap.plans import Remat
 from asap.plans.axes import Axis
 from asap.prediction.prediction import Prediction
 
@@ -31,7 +32,7 @@ def sentence(variant: Variant, run: Run) -> str:
         sequence=f"{work.sequence_length or 0:,}", batch=f"{work.global_batch or 0:,}",
         precision=variant.run.workload.precision,
         stated=work.precision or "bf16",
-        remat=run.plan.remat,
+        remat=run.plan.remat or Remat.FULL,
         counting=_counting(variant, run) if variant.cause == "counting" else "",
         passes=f"{passes_of_experts(run):,}",
         settings=" or ".join(run.unmodelled[:2]),

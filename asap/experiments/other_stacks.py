@@ -19,7 +19,7 @@ from asap.experiments.megatron import nemo
 from asap.experiments.megatron import script as megatron_script
 from asap.experiments.processes import (
     add_environment,
-    note_unread_settings,
+    note_unread_line,
     processes_of,
     set_devices,
     set_directives_gpu,
@@ -107,7 +107,7 @@ def read_script(text: str, path: Path, overrides: Iterable[str], experiment: Exp
         raise refused
     read = (_read_start(row, text, path, overrides, experiment, whole) for row in _SCRIPTS)
     found = found or next(filter(None, read), None)
-    return found and note_unread_settings(text, path, found)
+    return found and note_unread_line(text, path, found)
 
 
 def _read_start(

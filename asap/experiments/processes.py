@@ -153,7 +153,7 @@ def _deepspeed_count(said: Mapping[str, str], command: Command) -> int | None:
     return _visible(command)
 
 
-def note_unread_settings(text: str, path: Path, experiment: Experiment) -> Experiment:
+def note_unread_line(text: str, path: Path, experiment: Experiment) -> Experiment:
     """``experiment`` with a note where a line of its script is no bash."""
     if (line := unread_line(text)) is None:
         return experiment

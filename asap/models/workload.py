@@ -37,7 +37,7 @@ class Workload(BaseModel):
     weight_precision: str | None = Field(
         default=None, description="in which JAX and FSDP keep parameters, gradients and moments: fp32, bf16"
     )
-    fsdp_upcasts: bool | None = Field(default=None, description="whether FSDP shards 16-bit weights as fp32")
+    fsdp_upcasts: bool | None = Field(default=None, description="whether FSDP shards 16-bit weights in fp32")
     gradient_precision: str | None = Field(default=None, description="of the gradients: fp32, bf16")
     first_moment_precision: str | None = Field(
         default=None, description="of Adam's first moment, or of what another optimizer keeps like it: fp32, bf16, int8"
@@ -51,7 +51,7 @@ class Workload(BaseModel):
     frozen_precision: FrozenPrecision | None = Field(
         default=None, description="in which adapters leave the weights; None: as weights that are trained"
     )
-    optimizer_in_backward: bool | None = Field(default=None, description="whether a gradient is used once it is there")
+    optimizer_in_backward: bool | None = Field(default=None, description="whether the backward pass updates weights")
     optimizer: str | None = Field(default=None, description="adamw, adafactor, sgd, …")
     attention: str | None = Field(default=None, description="kernel: flash, splash, dot_product, …")
     framework: str | None = Field(default=None, description="MaxText, Megatron-LM, …")

@@ -3,11 +3,13 @@
 import math
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from asap.core.units import Quantity
 from asap.evidence import judgement
+from asap.evidence.cause_words import sentence
 from asap.evidence.judgement import Judgement, MeasuredRun, judge, judge_run
 from asap.evidence.readings import CauseName, Run, predicted, readings
 from asap.evidence.step_belief import Z_90
@@ -104,6 +106,11 @@ def test_without_a_planted_cause_there_is_no_alarm():
     expected = [(run, modelled(run)) for run in RUNS]
     judged = [judge_run(run, drawn(prediction, chance)) for run, prediction in expected for _ in range(100)]
     assert sum(one is not None and one.is_finding for one in judged) / len(judged) <= 0.05
+
+
+def test_every_reading_of_a_run_that_does_not_say_its_recomputation_is_a_sentence():
+    run = replace(RUNS[0], plan=RUNS[0].plan.model_copy(update={"remat": None}))
+    assert not [text for each in readings(run) if "None" in (text := sentence(each, run))]
 
 
 def study(seconds: float | None) -> Study:

@@ -16,7 +16,7 @@ EXPECTED = {
     *("a800-80gb", "h800", "h20", "gh200", "a100-64gb", "h100-64gb", "gaudi2", "gaudi3", "trainium1", "trainium2"),
     *("rtx3090", "rtx4090", "rtx5090", "a40", "a10", "a10g", "a6000", "rtx6000-ada", "l40s", "l40", "l4", "t4"),
     *("a100-pcie-40gb", "a100-pcie-80gb", "h100-pcie", "h100-nvl", "v100-pcie-16gb", "v100-pcie-32gb"),
-    *("l20", "rtxpro6000"),
+    *("l20", "rtxpro6000", "rtxpro6000-server"),
 }
 CHIPS = [load_chip(name) for name in sorted(EXPECTED)]
 OWN = kept(__file__)["OWN"]

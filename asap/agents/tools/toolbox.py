@@ -94,7 +94,7 @@ PLANS = (
 LIBRARY = ("precedents", "ideas", "notes", "define")
 CHOICE = ("predict", "compare", "operation", "settings", "verify")
 FACTS = ("record", "retract", "facts")
-TOLD = {"source", "url", "summary"}
+LEFT_OUT = {"source", "url", "summary"}
 """Fields that a model can do without: an ID stands for them, or a title says them in short."""
 
 

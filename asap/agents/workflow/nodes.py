@@ -6,7 +6,7 @@ from typing import Any
 
 from asap.agents.grounding.catalogue import Catalogue, Catalogues, normal
 from asap.agents.grounding.verdict import check, faults, rendered
-from asap.agents.tools.toolbox import LONGEST_NAME, TOLD, Answer, tool_of
+from asap.agents.tools.toolbox import LEFT_OUT, LONGEST_NAME, Answer, tool_of
 from asap.agents.workflow.choice import Choice, chosen, cited_proposals, ideas_of
 from asap.agents.workflow.protocol import AnalysisRequest, Assessment, Critique, Judgement
 from asap.answers.inquiries import Inquiries
@@ -125,7 +125,7 @@ class Nodes:
     def _facts(self, names: tuple[str, ...]) -> dict[str, Answer]:
         """Answers of queries by name; a query that cannot be answered says why."""
         answers = {name: tool_of(name, self._studies, self._catalogues, self._experiment)() for name in names}
-        return without(answers, TOLD)
+        return without(answers, LEFT_OUT)
 
     def _faults(self, words: str, about: str | None = None) -> list[str]:
         return faults(check(words, self._catalogue, about))

@@ -95,8 +95,7 @@ def _model(before: Architecture | None, after: Architecture | None) -> list[Sett
 
 def _settings(before: Experiment, after: Experiment) -> list[SettingChange]:
     old, new = before.hyperparameters, after.hyperparameters
-    changed = (key for key in {**old, **new} if old.get(key) != new.get(key) and key not in _NO_SETTING)
-    keys = {(k.rpartition(".")[2], _value(old.get(k)), _value(new.get(k))): k for k in changed}.values()
+    keys = [key for key in {**old, **new} if old.get(key) != new.get(key) and key not in _NO_SETTING]
     return [SettingChange(what=plain(k, 80), before=_value(old.get(k), k), after=_value(new.get(k), k)) for k in keys]
 
 

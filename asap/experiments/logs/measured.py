@@ -44,11 +44,11 @@ class Sizes:
         times = {"seconds": 1.0, "milliseconds": 1e-3, "seconds_each": 1.0}
         amounts = {"tokens_per_second_per_device": own, "samples_per_second": self.sequences, "steps_per_second": 1.0}
         amounts |= {"tokens_per_second": self.tokens}
-        told = {name: value for name in (*times, *amounts) if (value := number(fields.get(name, "")))}
-        if told.get("steps_per_second", 1.0) < _LEAST_RATE:
-            told.pop("steps_per_second")
-        known = {name: value * times[name] for name, value in told.items() if name in times}
-        known |= {name: one / value for name, value in told.items() if (one := amounts.get(name))}
+        printed = {name: value for name in (*times, *amounts) if (value := number(fields.get(name, "")))}
+        if printed.get("steps_per_second", 1.0) < _LEAST_RATE:
+            printed.pop("steps_per_second")
+        known = {name: value * times[name] for name, value in printed.items() if name in times}
+        known |= {name: one / value for name, value in printed.items() if (one := amounts.get(name))}
         runtime = number(fields.get("runtime", ""))
         if runtime and self.steps and known.keys() <= {"steps_per_second"}:
             return runtime / self.steps  # by more digits than the rate has

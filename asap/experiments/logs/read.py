@@ -167,8 +167,8 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     statements |= degrees_of_shape(statements.get("mesh_shape", ""), blocks)
     steps = [one for one in found.steps if one[3] >= start][:: -1 if is_reversed else 1]
     stack = _stack(found, blocks)
-    told = stack is not None or any({"loss", "titled"} & one[1].keys() for one in steps)
-    if not (blocks or statements.keys() - {"trainer"} or told):
+    is_training = stack is not None or any({"loss", "titled"} & one[1].keys() for one in steps)
+    if not (blocks or statements.keys() - {"trainer"} or is_training):
         steps = [one for one in steps if not one[0].bar]  # anything draws progress bars
     if not blocks:
         statements = _alike(fields for offset, fields in found.settings if offset > last_before) | statements
@@ -190,10 +190,10 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     said = settings_of(reading)
     tokens = said.global_batch * said.sequence if said.global_batch and said.sequence else None
     clock = figures.get("step_by_clock") if blocks or said.model_dump(exclude_none=True) else None
-    told = {name: number(statements.get(name, "")) for name in ("hours_so_far", "batches_so_far", *_WHOLE)}
-    if not clock and (hours := told["hours_so_far"]) and (batches := told["batches_so_far"]):
+    counts = {name: number(statements.get(name, "")) for name in ("hours_so_far", "batches_so_far", *_WHOLE)}
+    if not clock and (hours := counts["hours_so_far"]) and (batches := counts["batches_so_far"]):
         clock = 3600 * hours / batches
-    sizes = Sizes(tokens, said.global_batch, said.devices, clock, next(filter(None, map(told.get, _WHOLE)), None))
+    sizes = Sizes(tokens, said.global_batch, said.devices, clock, next(filter(None, map(counts.get, _WHOLE)), None))
     return reading.model_copy(update={"measured": measured(steps, totals, sizes)})
 
 

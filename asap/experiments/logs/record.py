@@ -55,7 +55,7 @@ def read_log_record(
         ConfigError: it cannot be read, has no settings of a run, or its settings contradict each other.
     """
     reading = read_log(path)
-    told = settings_of(reading) != LogSettings()
+    has_settings = settings_of(reading) != LogSettings()
     reading = _with_devices(reading, experiment.hardware.devices)
     settings = settings_of(reading)
     adapted = trains_adapters(reading, settings, path)
@@ -75,8 +75,8 @@ def read_log_record(
     known = known or bool(reading.measured.tokens_per_second_per_device)
     ill_placed = bool(elsewhere and refusals) and experiment.model is None
     if ill_placed or not (known or experiment.model or experiment.plan or experiment.workload.tokens):
-        part = "a part of the settings, and no steps" if told else "neither settings nor steps"
-        part = f"steps without their times, and {'a part of the' if told else 'no'} settings" if seen else part
+        part = "a part of the settings, and no steps" if has_settings else "neither settings nor steps"
+        part = f"steps without their times, and {'a part of the' if has_settings else 'no'} settings" if seen else part
         unread = "figures without the settings of their run" if reading.measured != Measured() else part
         ended = f"; {reading.ending} (line {reading.ending.line_number})" if reading.ending.note("") else ""
         reason = (refusals[0] if refusals else f"states {unread}") + ended

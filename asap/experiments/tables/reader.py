@@ -159,7 +159,7 @@ def origin(spec: Spec, settings: StackSettings, key: str) -> str:
     """Where a setting was said, or that its default counts."""
     if key not in settings:
         return f"default of {spec.framework}: {key}"
-    return f"{settings.source(key)}{': what the others leave' if str(settings[key]) in ('-1', *spec.axes.rest) else ''}"
+    return f"{settings.source(key)}{': the remaining devices' if str(settings[key]) in ('-1', *spec.axes.rest) else ''}"
 
 
 def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path, experiment: Experiment) -> Experiment:

@@ -24,7 +24,7 @@ SLOWER = 10.0
 and nothing overlaps. Of 4,300 published runs two are slower, both of one sweep whose runs of the same plan differ by up
 to six times."""
 ROUNDING = 1.02
-"""Published figures are rounded to 2 % at most. Judgement: which published runs are left out."""
+"""Published figures are rounded, so 2 % beyond a bound is allowed. Judgement: which published runs are left out."""
 
 
 @dataclass(frozen=True, slots=True)
