@@ -176,7 +176,7 @@ def set_setting(name: str, value: str) -> Path:
     except ValidationError as error:
         unknown = error.errors()[0]["type"] == "extra_forbidden"
         reason = "no such setting" if unknown else validation_reason(error).partition(": ")[2]
-        raise UsageError(reason, where=plain(name, 60), hint="asap config show lists them") from error
+        raise UsageError(reason, where=plain(name, 60), hint="`asap config show` lists them") from error
     except (TOMLKitError, AttributeError, TypeError) as error:
         raise ConfigError(f"cannot be changed: {plain(error, 120)}", where=str(path)) from error
     write_atomically(path, tomlkit.dumps(document))

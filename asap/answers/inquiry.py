@@ -215,7 +215,7 @@ class Inquiry:
         if differs:
             raise InsufficientEvidenceError(
                 f"what {' and '.join(differs)} would do depends on the architecture, which is not on record",
-                where=self.id, hint="asap experiments add ID --config FILE --hardware NAME --profile PATH",
+                where=self.id, hint="`asap experiments add ID --config FILE --hardware NAME --profile PATH`",
             )  # fmt: skip
 
     @property

@@ -138,14 +138,15 @@ def families() -> dict[str, list[HistoryRecord]]:
 
 
 def named_families(words: str) -> list[str]:
-    """Families of changes whose names share the most with some words, by their stems and concepts."""
+    """Families of changes whose names have all of some words, or share the most with them, by stems and concepts."""
     from asap.knowledge.index.terms import terms as terms_of
 
     said, own = set(terms_of(words)), [set(terms_of(one)) for one in families()]
     rarity = {term: math.log(1 + len(own) / count) for term, count in Counter(t for one in own for t in one).items()}
     shares = [sum(rarity[t] for t in one & said) / sum(rarity[t] for t in one) if one else 0.0 for one in own]
     least = max(_ALIKE, 0.8 * max(shares, default=0.0))
-    return [one for one, share in zip(families(), shares, strict=True) if share >= least]
+    rows = zip(families(), own, shares, strict=True)
+    return [name for name, one, share in rows if (said and said <= one) or share >= least]
 
 
 class NoteRow(Part):

@@ -240,7 +240,7 @@ class CaptureAnswer(Answer):
 
 
 class Capture(Query):
-    """Say what to record to know more: the facts that are missing, each with the setting or command that gives it."""
+    """Say what to record to know more, with the setting or command that gives it; `asap analyze PROFILE` reads it."""
 
     def answer(self, inquiry: Inquiry) -> CaptureAnswer:
         """What the diagnosis misses."""

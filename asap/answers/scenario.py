@@ -18,7 +18,7 @@ from asap.experiments.launcher_settings import apply_launcher_settings, key_of_l
 from asap.experiments.remarks import modelled_by_none
 from asap.hardware import default_topology, find_chip
 from asap.levers.lever import Trial
-from asap.levers.state import FAMILIES, moments_of_bits, optimizer_family
+from asap.levers.state import FAMILIES, PAGED, optimizer_fields
 from asap.levers.table import TRIALS
 from asap.plans import Plan
 from asap.plans.axes import AXES
@@ -91,7 +91,7 @@ class Supposed:
         if found.step_time is None:
             raise InsufficientEvidenceError(
                 "its step time follows from the architecture, which is not on record", where=self.study.experiment.id,
-                hint="asap experiments add ID --config FILE",
+                hint="`asap experiments add ID --config FILE`",
             )  # fmt: skip
         if now is None or found.method != "architecture":
             return found
@@ -247,9 +247,10 @@ def _optimizer(name: str | None) -> dict[str, object]:
     """What the name of an optimizer says of a workload; raises UsageError where it is of none that is known."""
     if name is None:
         return {}
-    if (family := optimizer_family(name)) not in FAMILIES:
+    fields = optimizer_fields(name)
+    if fields["optimizer"].removeprefix(f"{PAGED} ") not in FAMILIES:
         raise UsageError("is no optimizer that is known", where=name, hint=f"one of {', '.join(FAMILIES)}")
-    return {"optimizer": family, **moments_of_bits(name)}
+    return dict(fields)
 
 
 def _on_hardware(study: Study, plan: Plan, change: Change) -> Plan:

@@ -42,7 +42,7 @@ class WhatIfAnswer(Answer):
 
 class WhatIf(Change, Query):
     """Predict the run under another batch, sequence, hardware, number of chips or slices, precision or optimizer,
-    several at once, each beside a plan. On other hardware the plan is stretched unless it is named."""
+    several at once, each beside a plan. On other hardware the plan is scaled to it, unless one is named."""
 
     def answer(self, inquiry: Inquiry) -> WhatIfAnswer:
         """Both start from the measured step where there is one, as the report does."""

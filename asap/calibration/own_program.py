@@ -75,7 +75,7 @@ class OwnProgram:
             raise InsufficientEvidenceError(found, where=experiment.id)
         program = cls(infer_missing_remat([found])[0], stack_of(experiment.workload.framework))
         if program.depths[1] >= (found.architecture.layers or 0):
-            hint = "measure the whole step: asap experiments add … --step-time"
+            hint = "measure the whole step: `asap experiments add … --step-time`"
             raise InsufficientEvidenceError("has too few layers to leave any out", where=experiment.id, hint=hint)
         return program
 
@@ -117,7 +117,7 @@ class OwnProgram:
         where = {"nodes": -(-self.run.hardware.devices // each), "gpus": each}
         logs = " ".join(f"--log own-{layers}.log" for layers in self.depths)
         ways = (f"{name}: {start.format(**where)}" for name, start in _STARTS)
-        return (*ways, f"then: asap accuracy calibrate --own {shlex.quote(self.run.id)} {logs}")
+        return (*ways, f"then: `asap accuracy calibrate --own {shlex.quote(self.run.id)} {logs}`")
 
     def reading(self, measured: Sequence[Depth]) -> Reading:
         """The whole step as an own run.

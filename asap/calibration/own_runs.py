@@ -63,7 +63,7 @@ def read_measured(origin: str, models: Path | None = None) -> Reading:
         found = list(_history_runs())
     elif is_file(path := user_path(origin)):
         if models is None:
-            hint = "--models FILE, one JSON object a line, as for asap accuracy backtest"
+            hint = "--models FILE, one JSON object a line, as for `asap accuracy backtest`"
             raise UsageError("the rows name models whose shapes are needed", where=origin, hint=hint)
         found = list(read_runs([_MEASURED_HERE | row for row in read_rows(path)], read_models(models)))
     else:

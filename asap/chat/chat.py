@@ -16,12 +16,13 @@ from asap.core.text import plain
 from asap.evidence.fact import EVIDENCE, RETRACTION
 from asap.sharding_memory import INTERRUPTED, Kind
 
-MORE = "A language model would understand more: asap chat EXPERIMENT --llm NAME. ? lists the commands."
+MORE = "A language model would understand more: `asap chat EXPERIMENT --llm NAME`. ? lists the commands."
 NOTHING = "nothing understood"
 GREETING = "Ask what you like about the run; ? lists the commands."
 REMARKS = {
     "record": "Nothing was put on record: facts are typed as commands, such as ran 1 = 4.1s.",
     "retract": "Nothing was taken off the record: forget NUMBER does that.",
+    "outside": "As far as the words tell, that is nothing an analysis of a run answers.",
     "opinion": "Only facts change the order of the proposals: it stays as it is.",
 }
 """What is said of words that seem to state, take back or claim something."""

@@ -1,34 +1,34 @@
-"""Which query free words ask: retrieval over example phrasings, by words, letters and meaning.
+"""Which query free words ask, by the words, pairs of words and letters that they share with example phrasings.
 
-Kernel ridge regression over the examples: similarity is the weighted mean of three cosines (words and pairs of words
-side by side or one apart, letters of words, latent semantics of the notes), and each query has a regression of its own
-(Rifkin, Yeo and Poggio, *Regularized least-squares classification*, 2003).
+Kernel ridge regression over the examples: similarity is the weighted mean of three cosines, and each query has a
+regression of its own (Rifkin, Yeo and Poggio, *Regularized least-squares classification*, 2003). The cosines are of
+sparse vectors, so what is fitted comes down to a weight for each feature and query, which is kept for later processes.
 """
 
 import difflib
 import math
+import os
 import re
+import zipfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.knowledge.index.terms import stems, terms
+from asap.core.files import home, private_file
+from asap.knowledge.document import files_digest
+from asap.knowledge.index.terms import SYNONYMS, stems, terms
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-Matrix = NDArray[np.float32]
+EXAMPLES = Path(__file__).with_name("examples.txt")
 RIDGE = 0.2
 """Regularisation of a query with as many examples as the mean; of others in proportion, so that few examples count as
-much as many. 0.1 to 0.8 change the leave-one-out accuracy by less than one point."""
-_WORDS, _SPELLING, _MEANING = 0.4, 0.4, 0.2
-_LETTERS = (3, 4)
+much as many. 0.1 to 0.5 change the share of right answers by less than two points."""
 _UNSEEN = 0.7
 """Weight of a feature that no example has, as a share of one that a single example has."""
 _ALIKE, _LEAST_LETTERS = 0.85, 4
@@ -36,29 +36,55 @@ _ALIKE, _LEAST_LETTERS = 0.85, 4
 
 
 class Classifier:
-    """The examples, fitted once."""
+    """What the examples come down to, as arrays that a file keeps.
 
-    def __init__(self, examples: Sequence[tuple[str, str]]) -> None:
+    Args:
+        arrays: ``labels``, ``words`` and ``names``: the queries, the words of the examples and their features, one to a
+            line; ``rarity`` of each feature, and of one that no example has; ``weights``, (features, queries).
+    """
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.arrays = arrays
+        self._labels, words, names = (str(arrays[name]).split("\n") for name in ("labels", "words", "names"))
+        self._known, self._columns = {*words}, {name: column for column, name in enumerate(names)}
+
+    @classmethod
+    def fit(cls, examples: Sequence[tuple[str, str]]) -> "Classifier":
+        """Learn from phrasings, each behind its query."""
         from scipy.linalg import solve
+        from scipy.sparse import csr_array
 
-        self.labels = list(dict.fromkeys(label for label, _ in examples))
-        texts = [text for _, text in examples]
-        self._known = {word for text in texts for word in _words(text)}
-        stems(" ".join(texts))
-        self._spaces = [_Space(_word_features, texts), _Space(_letter_features, texts)]
-        self._meanings = _meanings(texts)
-        targets: Matrix = np.array(
-            [[float(label == own) for label in self.labels] for own, _ in examples], dtype=np.float32
-        )
-        kernel: Matrix = self._similarities(texts)
-        kernel[np.diag_indices_from(kernel)] += RIDGE * (targets @ targets.sum(axis=0)) * len(self.labels) / len(texts)
-        self._weights = np.asarray(solve(kernel, targets, assume_a="pos", overwrite_a=True), dtype=np.float32)
+        labels, texts = list(dict.fromkeys(label for label, _ in examples)), [text for _, text in examples]
+        stems(" ".join(texts))  # all at once
+        frequency = Counter(name for text in texts for _, counts in _counted(text) for name in counts)
+        lines = {"labels": labels, "names": frequency, "words": {word for text in texts for word in _words(text)}}
+        arrays = {name: np.array("\n".join(each)) for name, each in lines.items()}
+        seen = np.array([*frequency.values()], np.float32)
+        arrays["rarity"] = np.append(np.log(1 + len(texts) / seen), np.float32(_UNSEEN * math.log(1 + len(texts))))
+        vectors = [*map(cls(arrays)._vector, texts)]
+        columns, values = (np.concatenate(part) for part in zip(*vectors, strict=True))
+        ends = np.cumsum([0, *(len(found) for found, _ in vectors)])
+        matrix = csr_array((values, columns, ends), (len(texts), len(frequency)))
+        targets = np.array([[label == own for label in labels] for own, _ in examples], np.float32)
+        kernel = (matrix @ matrix.T).toarray()
+        kernel[np.diag_indices_from(kernel)] += RIDGE * (targets @ targets.sum(axis=0)) * len(labels) / len(texts)
+        return cls(arrays | {"weights": matrix.T @ solve(kernel, targets, assume_a="pos", overwrite_a=True)})
 
     def scores(self, text: str) -> dict[str, float]:
         """Each query with its score: about 1 for words like its examples, 0 for words like none of them."""
-        return dict(
-            zip(self.labels, (self._similarities([self._spelt(text)]) @ self._weights)[0].tolist(), strict=True)
-        )
+        columns, values = self._vector(self._spelt(text))
+        return dict(zip(self._labels, (values @ self.arrays["weights"][columns]).tolist(), strict=True))
+
+    def _vector(self, text: str) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """Features of a text that the examples have, and their values; what they lack counts in the length alone."""
+        columns, values = [], []
+        for share, counts in _counted(text):
+            places = [self._columns.get(name, -1) for name in counts]
+            part = self.arrays["rarity"][places] * (1 + np.log([*counts.values()]))
+            columns += places
+            values += (part * math.sqrt(share / max(part @ part, 1e-9))).tolist()
+        found = np.array(columns, np.intp)
+        return found[found >= 0], np.array(values, np.float32)[found >= 0]
 
     def _spelt(self, text: str) -> str:
         """The text with words of the examples in place of those that are misspelt."""
@@ -67,17 +93,12 @@ class Classifier:
             text = re.sub(rf"\b{word}\b", near[0], text, flags=re.IGNORECASE) if near else text
         return text
 
-    def _similarities(self, texts: Sequence[str]) -> Matrix:
-        words, letters = (space.similarities(texts) for space in self._spaces)
-        near = _meanings(texts) @ self._meanings.T
-        return (_WORDS * words + _SPELLING * letters + _MEANING * near).astype(np.float32)
-
 
 @cache
 def examples() -> tuple[tuple[str, str], ...]:
     """Each example with its query: ``examples.txt`` has a heading for each query and one phrasing a line."""
     found, label = [], ""
-    for line in Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines():
+    for line in EXAMPLES.read_text(encoding="utf-8").splitlines():
         if line.startswith("# "):
             label = line.removeprefix("# ")
         elif line:
@@ -89,38 +110,22 @@ def examples() -> tuple[tuple[str, str], ...]:
 
 @cache
 def classifier() -> Classifier:
-    """The classifier over the examples that come with the package."""
-    return Classifier(examples())
+    """The classifier over the examples that come with the package, fitted in the first process that asks for it."""
+    source, path = files_digest([EXAMPLES, SYNONYMS, Path(__file__)]), home() / "classifier.npz"
+    with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile), np.load(path) as kept:
+        if str(kept["source"]) == source:
+            return Classifier({**kept})
+    fitted = Classifier.fit(examples())
+    with suppress(OSError):  # then the next process fits it again
+        temporary = private_file(path.with_name(f".{path.stem}.{os.getpid()}.npz"))
+        np.savez(temporary, allow_pickle=False, source=np.array(source), **fitted.arrays)
+        temporary.replace(path)
+    return fitted
 
 
-class _Space:
-    """Unit vectors of weighted features; what no example has counts in their length alone."""
-
-    def __init__(self, features: Callable[[str], list[str]], texts: Sequence[str]) -> None:
-        self._features = features
-        counted = [Counter(features(text)) for text in texts]
-        frequency = Counter(feature for counts in counted for feature in counts)
-        self._unseen = _UNSEEN * math.log(1 + len(texts))
-        self._idf = {feature: math.log(1 + len(texts) / seen) for feature, seen in frequency.items()}
-        self._column = {feature: column for column, feature in enumerate(frequency)}
-        self._examples = self._matrix(counted)
-
-    def similarities(self, texts: Sequence[str]) -> Matrix:
-        """Cosines of texts with the examples, (texts, examples)."""
-        return (self._matrix([Counter(self._features(text)) for text in texts]) @ self._examples.T).toarray()
-
-    def _matrix(self, texts: Sequence[Counter[str]]) -> "csr_array":
-        from scipy.sparse import csr_array
-
-        rows, columns, weights = [], [], []
-        for row, counts in enumerate(texts):
-            vector = {name: (1 + math.log(count)) * self._idf.get(name, self._unseen) for name, count in counts.items()}
-            length = math.hypot(*vector.values())
-            known = [name for name in vector if name in self._column]
-            rows += [row] * len(known)
-            columns += [self._column[name] for name in known]
-            weights += [vector[name] / length for name in known]
-        return csr_array((np.array(weights, dtype=np.float32), (rows, columns)), (len(texts), len(self._column)))
+def _counted(text: str) -> list[tuple[float, Counter[str]]]:
+    """Features of each kind with the share of that kind in a similarity; names of different kinds never meet."""
+    return [(share, Counter(features(text))) for share, features in _KINDS]
 
 
 def _word_features(text: str) -> list[str]:
@@ -129,18 +134,24 @@ def _word_features(text: str) -> list[str]:
     return [*words[1:-1], *near, *(term for term in terms(text) if term.startswith("c_"))]
 
 
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"[^\W\d_]+", text.lower()))
+def _pair_features(text: str) -> list[str]:
+    """Pairs of terms at most four apart, in whichever order."""
+    said = terms(text)
+    pairs = {(min(a, b), max(a, b)) for at, a in enumerate(said) for b in said[at + 1 : at + 5] if a != b}
+    return [f"{a}&{b}" for a, b in sorted(pairs)]
 
 
 def _letter_features(text: str) -> list[str]:
     words = [f" {word} " for word in re.findall(r"[^\W_]+", text.lower())]
-    return [word[at : at + size] for word in words for size in _LETTERS for at in range(len(word) - size + 1)]
+    return [f"~{word[at : at + size]}" for word in words for size in (3, 4) for at in range(len(word) - size + 1)]
 
 
-def _meanings(texts: Sequence[str]) -> Matrix:
-    """Vectors of the embedder of the notes."""
-    from asap.knowledge.index.embedders import bundled_embedder
+_KINDS: tuple[tuple[float, Callable[[str], list[str]]], ...] = (
+    (0.45, _word_features),
+    (0.4, _letter_features),
+    (0.15, _pair_features),
+)
 
-    embedder = bundled_embedder()
-    return np.array([embedder.embed_query(text) for text in texts], dtype=np.float32)
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W\d_]+", text.lower()))

@@ -67,7 +67,7 @@ class Conversation:
         """Which analysis is discussed, how another is started, and the facts that are on record, a line each."""
         anew = " ".join((f"asap analyze {target}", *self.stated))
         beside = f" with {' '.join(self.stated)}" if self.stated else ""
-        line = f"{self.id}{beside}, analysed {self.analysed_at}; session {self.session}. {anew} analyses it again."
+        line = f"{self.id}{beside}, analysed {self.analysed_at}; session {self.session}. `{anew}` analyses it again."
         facts = (f"On record, {self.inquiry.number(one)}: {one} ({one.said_by})" for one in self.evidence)
         return (line, *facts)
 

@@ -12,7 +12,10 @@ Noun = Literal[
     "tokens/s", "TFLOP/s", "remat", "nodes", "micro_batch", "time",
 ]  # fmt: skip
 NOUNS: dict[str, Noun] = {
-    **{f"micro{joint}batch{size}": "micro_batch" for joint in ("", " ", "-", "_") for size in ("", " size", "_size")},
+    **{
+        f"{first}{joint}batch{size}": "micro_batch"
+        for first in ("micro", "local") for joint in ("", " ", "-", "_") for size in ("", " size", "_size")
+    },
     "batch": "global_batch", "batches": "global_batch", "batchsize": "global_batch", "gbs": "global_batch",
     "sequences": "global_batch", "samples": "global_batch", "seq": "sequence_length", "sequence": "sequence_length",
     "context": "sequence_length", "seqlen": "sequence_length", "ctx": "sequence_length", "tokens": "sequence_length",

@@ -71,7 +71,7 @@ def restore(session: str, store: ExperimentStore) -> Conversation:
     if index is None:
         interrupted = opened_experiment(records) is not None
         reason = "its analysis was interrupted before the result" if interrupted else "holds no analysis"
-        raise NotFoundError(f"{reason}: nothing to discuss", where=session, hint="asap analyze EXPERIMENT starts anew")
+        raise NotFoundError(f"{reason}: nothing to discuss", where=session, hint="`asap analyze EXPERIMENT` runs it")
     with readable(session):
         experiment = Experiment.model_validate(opened_experiment(records[:index]))
         preferences = Preferences.from_record(opened_preferences(records[:index]))

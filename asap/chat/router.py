@@ -13,16 +13,11 @@ from asap.chat.numbers import seconds
 from asap.chat.slots import UNITS, Slots, read_slots
 from asap.core.numbers import as_setting
 from asap.hardware.instances import chips_per_node
-from asap.stacks.launchers import Stack, stack_of
+from asap.stacks.launchers import Stack, contract_of, stack_of
 
 SURE = 0.25
-"""Score from which the first query is answered at once. Of 55 phrasings that nothing was tuned on 48 are, 39 rightly;
-from 0.45 on 42 would be, 36 rightly (``tests/chat/test_router.py`` calibrates it)."""
-_AHEAD = 0.15
-"""By how much a query answered at once leads questions that are none of ours; no held question is lost by it."""
+"""Score from which the first query is answered at once (``tests/chat/test_router.py`` calibrates it)."""
 OFFERED = 3
-_FITS = 0.25
-"""What it adds to the score of a query that the words name all arguments of."""
 _SUPPOSED = ("global_batch", "sequence_length", "chips", "slices")
 _LAUNCHERS = {*get_args(Stack)} - {"settings", "fsdp"}
 _COUNTED = (*_SUPPOSED, "microbatches", "micro_batch")
@@ -49,43 +44,17 @@ def route(text: str, inquiry: Inquiry) -> Route:
     """Read free words; raises PlanError where a plan in them is malformed."""
     slots = read_slots(text)
     scores = classifier().scores(slots.masked)
-    for label in _named(slots):
-        scores[label] = scores.get(label, 0.0) + _FITS
     ranked = sorted(scores, key=lambda label: -scores[label])
-    found: list[tuple[str, Command]] = []
+    first = ranked[0]
+    found: list[Command] = []
     for label in ranked:
         command = fill(label, slots, text, inquiry)
-        if command is not None and command not in [one for _, one in found]:
-            found.append((label, command))
+        if command is not None and command not in found:
+            found.append(command)
         if len(found) == OFFERED:
             break
-    first = ranked[0]
-    clear = scores[first] >= max(SURE, scores["outside"] + _AHEAD)
-    sure = clear and found and found[0][0] == first and found[0][1].name not in ("record", "retract")
-    return Route(found[0][1] if sure else None, tuple(command for _, command in found), first)
-
-
-def _named(slots: Slots) -> list[str]:
-    """Queries whose arguments the words name."""
-    found = []
-    several = max(len(slots.counts.get(name, ())) for name in (*_SUPPOSED, "microbatches"))
-    if several > 1:
-        found.append("sweep")
-    supposed = any(name in slots.counts or name in slots.factors for name in (*_SUPPOSED, "microbatches", "nodes"))
-    changed = (slots.network, slots.precision, slots.optimizer, slots.remat, slots.switched, slots.setting)
-    if (
-        several < 3
-        and (supposed or "zhw" in slots.masked or any(changed))
-        and not any(unit in slots.counts for unit in UNITS)
-    ):
-        found.append("what_if")
-    if "time" in slots.factors:
-        found.append("solve")
-    if len(slots.plans) > 1:
-        found.append("compare")
-    if slots.operations:
-        found.append("operation")
-    return found
+    top = fill(first, slots, text, inquiry) if scores[first] >= SURE else None
+    return Route(None if top is not None and top.name in ("record", "retract") else top, tuple(found), first)
 
 
 def fill(label: str, slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
@@ -114,9 +83,12 @@ def _line(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
 
 
 def _explain(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
-    """Of a plan; of an axis without a degree each degree."""
-    each = _sweep(slots, text, inquiry) if slots.axis and not slots.plans else None
-    return each or _of_plan("explain", "1")(slots, text, inquiry)
+    """Of a plan; of an axis without a degree the least that splits, or each where the run splits already."""
+    now = inquiry.study.plan
+    if slots.axis is None or slots.plans:
+        return _of_plan("explain", "1")(slots, text, inquiry)
+    each = _sweep(slots, text, inquiry) if now is None or now.degree(slots.axis) > 1 else None
+    return each or Command("explain", {"plan": f"{slots.axis}=2"})
 
 
 def _supposed(name: str, default: str | None = None) -> Filler:
@@ -149,8 +121,11 @@ def _what_if(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
     }  # fmt: skip
     arguments |= {name: value for name, value in named.items() if value}
     microbatches, sizes = _value("microbatches", slots, inquiry), slots.counts.get("micro_batch", ())
-    settings = [f"microbatches={microbatches}" if microbatches else "", f"remat={slots.remat}" if slots.remat else ""]
-    settings += [*(f"micro_batch={as_setting(size)}" for size in sizes[-1:]), *slots.supposed]
+    core = contract_of(inquiry.study.experiment.workload.framework).of_core
+    remat = "minimal" if slots.remat == "selective" and not core else slots.remat  # as others than Megatron mean it
+    settings = [f"microbatches={microbatches}" if microbatches else "", f"remat={remat}" if remat else ""]
+    settings += [f"micro_batch={as_setting(size)}" for size in sizes[-1:]]
+    settings += [one for one in slots.supposed if not (remat and one.startswith("remat="))]
     said = " ".join(dict.fromkeys(part for part in settings if part))
     plan = " ".join(part for part in ("" if plan == "now" and said else plan, said) if part)
     if plan != "now":

@@ -64,7 +64,7 @@ def _try(chat: ChatSession, command: Command) -> Reply:
         text = cost_in_words(conversation, plan, how)
         if not chat.interactive:
             return Reply(
-                topic="try", text=f"{text}\n! Nobody is here to agree to the cost: asap chat --yes agrees to it."
+                topic="try", text=f"{text}\n! Nobody is here to agree to the cost: `asap chat --yes` agrees to it."
             )
         chat.offered_run = plan
         return Reply(topic="try", text=f"{text}\nSpend it? The same command again runs it: try {named}")

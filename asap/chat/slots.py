@@ -23,15 +23,15 @@ LONGEST = 600
 UNITS = ("s", "ms", "%", "TFLOP/s", "GiB", "tokens/s")
 _FACTORS = {"doubl": 2.0, "twice": 2.0, "tripl": 3.0, "quadrupl": 4.0, "half": 0.5, "halv": 0.5}
 _TIMES, _SPEEDS = {"time", "duration"}, {"fast", "faster", "speed", "throughput"}
-_ORDINALS = {"first": 1, "second": 2, "third": 3, "1st": 1, "2nd": 2, "3rd": 3}
+_ORDINALS, _DIGITS = {"first": 1, "second": 2, "third": 3, "1st": 1, "2nd": 2, "3rd": 3}, ("1", "2", "3")
 _RANKED = {"proposal", "proposals", "option", "options", "suggestion", "suggestions", "plan", "plans", "number",
            "candidate", "candidates", "no", "nr", "#", "config", "configuration", "vorschlag", "proposition",
            "propositions", "propuesta"}  # fmt: skip
-_DIGITS = ("1", "2", "3")
 _NOW = {"now", "today", "current", "currently", "baseline", "present", "incumbent"}
-_PRECISIONS = {"fp8", "int8", "bf16", "fp32", "fp16"}
+_PRECISIONS = {"fp8": "fp8", "int8": "int8", "bf16": "bf16", "fp32": "fp32", "fp16": "fp16", "float8": "fp8",
+               "bfloat16": "bf16", "float32": "fp32", "float16": "fp16"}  # fmt: skip
 _OPTIMIZERS = {"adamw", "adam", "adafactor", "sgd", "lion", "muon"}
-_POLICIES = {"full", "minimal", "none"}
+_POLICIES = {"full", "minimal", "none", "selective"}
 _SWITCHES = {
     **dict.fromkeys(("offload", "offloading", "offloaded"), ("offload=none", "offload=optimizer+parameters")),
     **dict.fromkeys(("sequence", "sp"), ("sequence_parallel=false", "sequence_parallel=true")),
@@ -53,7 +53,7 @@ _OFF, _ON, _SWITCH = {"disabl", "without", "drop", "remov"}, {"enabl"}, {"turn",
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|in place of|from)\s+[\w-]+", re.I)
 """What a change replaces: ``bf16 instead of fp32`` names bf16."""
 _TOKEN = re.compile(
-    r"micro[ _-]?batch(?:[ _]size)?\b|"
+    r"(?:micro|local)[ _-]?batch(?:[ _]size)?\b|"
     r"v\d\w?-\d+\b|[a-z]\d{2,3}-\d+\b|tok(?:en)?s?/s|\d[\d,]*(?:\.\d+)?[kKM]?(?=(?:m?s|sec|gi?b|tflops?|x)?\b)(?!\.\d)|[#%$]|[^\W\d_][\w'/-]*(?:\.\d+)?",
     re.I,
 )
@@ -145,22 +145,26 @@ def read_slots(text: str) -> Slots:
     stages = list(ZERO.finditer(text))
     stages += [other for one in stages if (other := _ANOTHER.match(text, one.end()))]
     spans += [(*one.span(), f"zero={one['stage']}", "zplan" if stages[1:] else one.group()) for one in stages]
-    rates, replaced = list(_NETWORK.finditer(text)), list(_INSTEAD.finditer(text))
+    rates = list(_NETWORK.finditer(text))
+    replaced = {place for found in _INSTEAD.finditer(text) for place in range(*found.span())}
     spans += [(*found.span(), "", "network") for found in rates]
     tokens = [
         _Token(match.group(), match.start(), match.end()) for match in _TOKEN.finditer(text) if _apart(match, spans)
     ]
     counts: dict[str, tuple[float, ...]] = {}
     more: set[str] = set()
+    new = {noun for noun, _, token in _quantities(tokens) if token.start not in replaced}
     for noun, value, token in _quantities(tokens):
+        spans.append((token.start, token.end, "", "znum"))
+        if noun in new and token.start in replaced:
+            continue
         at = tokens.index(token)
         more |= {noun for one in tokens[max(at - 1, 0) : at + 3] if one.word in _MORE}
         counts[noun] = (*counts.get(noun, ()), value)
-        spans.append((token.start, token.end, "", "znum"))
     spans += list(_ranks(tokens, {start for start, *_ in spans}))
     spans += [(token.start, token.end, "now", token.word) for token in tokens if token.word in _NOW]
     words = [token.word for token in tokens]
-    chosen = [token.word for token in tokens if not any(token.start in range(*found.span()) for found in replaced)]
+    chosen = [token.word for token in tokens if token.start not in replaced]
     hardware, spans_of_hardware = machines(text)
     operations = tuple(token.text for token in tokens if re.fullmatch(r"[a-z][\w-]*\.\d+", token.word))
     named = _words_of_settings().search(text)
@@ -176,7 +180,7 @@ def read_slots(text: str) -> Slots:
         nouns=tuple(dict.fromkeys(NOUNS[word] for word in words if word in NOUNS)),
         hardware=hardware,
         network=next((f"{''.join(a[1].split())}{a[2] or 'b'}/{(a[3] or 'node').lower()}" for a in rates[::-1]), None),
-        precision=next((word for word in reversed(chosen) if word in _PRECISIONS), None),
+        precision=next((_PRECISIONS[word] for word in reversed(chosen) if word in _PRECISIONS), None),
         optimizer=next((word for word in reversed(chosen) if word in _OPTIMIZERS), None),
         remat=_policy(chosen),
         switched=tuple(dict.fromkeys(_switched(words))),
@@ -264,7 +268,7 @@ def _ranks(tokens: list[_Token], taken: set[int]) -> Iterator[Span]:
 def _may_be_rank(tokens: list[_Token], at: int, ranks: set[int]) -> bool:
     """Whether a digit stands where ranks do; behind another word it is of a name: ``flash attention 2 or 3``."""
     if tokens[at].text not in _DIGITS or any(
-        one.word in _RANKED and one.word[-1] == "s" for one in tokens[at + 1 : at + 2]
+        one.word in ("x", "times") or (one.word in _RANKED and one.word[-1] == "s") for one in tokens[at + 1 : at + 2]
     ):
         return False
     near = next((one for one in (at - 1, at - 2) if one >= 0 and tokens[one].text in _DIGITS), None)
@@ -280,9 +284,10 @@ def _leads() -> frozenset[str]:
 
 
 def _factors(words: list[str]) -> Iterator[tuple[Noun, float]]:
-    """Multiples of what is counted, and of the time: ``half the time``, ``twice as fast``."""
+    """Multiples of what is counted, and of the time: ``half the time``, ``twice as fast``, ``3x the batch``."""
     for at, word in enumerate(words):
         factor = next((times for start, times in _FACTORS.items() if word.startswith(start)), None)
+        factor = number(word) if words[at + 1 : at + 2] in (["x"], ["times"]) else factor
         if factor is None:
             continue
         ahead = {*words[at + 1 : at + 4]}
@@ -296,7 +301,7 @@ def _factors(words: list[str]) -> Iterator[tuple[Noun, float]]:
 
 
 def _policy(words: list[str]) -> str | None:
-    places = [at for at, word in enumerate(words) if NOUNS.get(word) == "remat"]
+    places = [n for n, one in enumerate(words) if NOUNS.get(one) == "remat" or "remat=full" in _SWITCHES.get(one, ())]
     return next((word for at in places for word in words[max(at - 2, 0) : at + 4] if word in _POLICIES), None)
 
 

@@ -5,7 +5,7 @@ import warnings
 from asap.core.secrets import redacted
 from asap.core.text import plain
 
-REPAIR = "asap doctor --repair mends it"
+REPAIR = "`asap doctor --repair` mends it"
 _LONGEST = 400
 
 

@@ -1,6 +1,7 @@
 """Numbers with their provenance; seconds, bytes and rates for people. Internally everything is in SI units."""
 
 import math
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated
 
@@ -133,3 +134,8 @@ class Quantity(BaseModel):
     source: str = Field(description="the table, file, formula or record behind the value")
     low: float | None = Field(default=None, description="lower end of the 90 % interval")
     high: float | None = Field(default=None, description="upper end of the 90 % interval")
+
+    def with_ends(self, changed: Callable[[float], float]) -> "Quantity":
+        """Itself with its value and the ends of its interval changed."""
+        known = {name: end for name in ("value", "low", "high") if (end := getattr(self, name)) is not None}
+        return self.model_copy(update={name: changed(end) for name, end in known.items()})

@@ -17,7 +17,7 @@ from asap.stacks.megatron.releases import PROFILER, is_of_swift, lacks
 from asap.stacks.registry import capture_of, contracts, spec_of
 from asap.traces.analysis.report import ReplayReport
 
-_BY_HAND = "torch.profiler around a few steps for --profile"
+_BY_HAND = "torch.profiler around a few steps"
 
 
 def no_profile(stack: Stack | None, settings: Mapping[str, object] | None, chip: Chip | None) -> Gap:

@@ -9,6 +9,7 @@ from asap.diagnosis.diagnosis import Evidence
 from asap.hardware.chip import Chip
 from asap.plans import Plan
 from asap.profiles import Operation, Profile
+from asap.profiles.collectives import work_of_kernel
 from asap.stacks.launchers import Stack
 from asap.stacks.registry import contracts
 from asap.traces.analysis.report import QualityVerdict, ReplayReport
@@ -96,8 +97,7 @@ def _idle(profile: Profile) -> float | None:
 
 
 def _is_partial(covered: float, idle: float | None, stated: bool) -> bool:
-    busy = 1.0 - (idle or 0.0)
-    return stated and covered < busy / 2
+    return stated and covered < (1.0 - (idle or 0.0)) / 2
 
 
 STEP_TIME_VARIATION = 0.03
@@ -174,11 +174,12 @@ def spelled(parts: Mapping[str, float]) -> str:
 
 
 def categories(facts: Facts, resource: str) -> str:
-    """The leading categories of the operations that wait for a resource, collectives by their kind."""
+    """What the operations that wait for a resource do, collectives by their kind."""
     parts: dict[str, float] = {}
     whole = facts.shares.coverage if facts.shares.partial else 1.0
     for op in facts.shares.operations[resource]:
-        kind = op.collective or ("kind not stated" if op.is_collective else op.category)
+        said = work_of_kernel(op.name).work if op.bound_by_name and not op.host_copy else op.category
+        kind = op.collective or ("kind not stated" if op.is_collective else said)
         parts[kind] = parts.get(kind, 0.0) + op.fraction / whole
     return spelled(parts)
 
@@ -198,8 +199,7 @@ def mean_efficiency(operations: tuple[Operation, ...]) -> float | None:
 
 def leading_operations(facts: Facts, resource: str) -> tuple[Evidence, ...]:
     """The operations that wait longest for a resource."""
-    leading = sorted(facts.shares.operations[resource], key=lambda op: -op.fraction)[:LEADING]
     return tuple(
         Evidence(fact=plain(op.name, 60), quantity=facts.fraction(op.fraction, f"self time, bound: {op.bound}"))
-        for op in leading
+        for op in sorted(facts.shares.operations[resource], key=lambda op: -op.fraction)[:LEADING]
     )

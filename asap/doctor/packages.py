@@ -129,7 +129,7 @@ def _model() -> Check:
         settings = read_settings()
         check_model(settings.model)
     except AsapError as error:
-        return problem("language model", str(error), error.hint or "asap config set model builtin/planner")
+        return problem("language model", str(error), error.hint or "`asap config set model builtin/planner`")
     return ok("language model", settings.model)
 
 

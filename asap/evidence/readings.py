@@ -96,13 +96,13 @@ class Variant:
 
 
 PRIOR: dict[CauseName, float] = {
-    "network": 0.30, "links": 0.10, "slow device": 0.08, "sequence": 0.12, "input": 0.10, "batch": 0.08,
+    "network": 0.30, "links": 0.10, "slow device": 0.08, "sequence": 0.12, "input": 0.05, "batch": 0.08,
     "attention": 0.08, "flags": 0.08, "recomputation": 0.06, "no recomputation": 0.05, "interruptions": 0.05,
     "precision": 0.03, "debugging": 0.02, "counting": 0.01, "experts": 0.15, "setting": 0.15, "host": 0.15,
 }  # fmt: skip
 """How likely each is before the measurement. No fit: of public threads about steps far slower than expected few say
-their cause; in tests/data/threads.toml it is mostly the network, and never a slow device. It decides only between
-readings that explain the measurement equally well. Judgement: the order of causes."""
+their cause; in tests/data/threads.toml it is mostly the network, and never a slow device nor the input, of which a
+step of text needs a few MB. It decides only between equally good readings. Judgement: the order of causes."""
 CONTRADICTED = 0.1
 """How likely a cause is that the settings rule out, as another file may have run. Judgement: the order of causes."""
 _DOUBLINGS = tuple(2.0**k for k in range(1, 11))  # times by which a network may be slower

@@ -105,7 +105,7 @@ def catch(command: Sequence[str], timeout_s: float = 60.0) -> list[CaughtCommand
     if not found and done.returncode:
         raise ConfigError(f"ends with exit code {done.returncode} before it starts anything", where=where)
     if not found:
-        hint = "give the training log instead: asap analyze train.log"
+        hint = "give the training log instead: `asap analyze train.log`"
         raise InsufficientEvidenceError("starts no launcher that is known", where=where, hint=hint)
     return found
 
@@ -204,6 +204,6 @@ def _record_of(call: CaughtCommand, id: str, stated: Statement) -> Experiment:
 def _way_out(call: CaughtCommand) -> str:
     """What to give in place of a call that is not read."""
     script = next((word for word in call.words[1:] if word.endswith(SCRIPTS)), None)
-    own = f"catch the script in it, asap resolve -- bash {Path(script).name}" if script else ""
+    own = f"catch the script in it, `asap resolve -- bash {Path(script).name}`" if script else ""
     own = own or _RENDERED.get(Path(call.words[0]).name, "catch the command that trains")
-    return f"give the log of the run, asap analyze train.log, or {own}"
+    return f"give the log of the run, `asap analyze train.log`, or {own}"

@@ -122,7 +122,7 @@ def _add_way_out(error: UnreadError, path: Path | None) -> UnreadError:
         return error
     runs = is_script(path) or path.suffix == ".py"
     way = instead_of_script(read_text(path) if runs else "", path)
-    way = way if runs else way.partition(", or asap resolve")[0]
+    way = way if runs else way.partition(", or `asap resolve")[0]
     return UnreadError(
         error.message, where=error.where or str(path), hint=f"{error.hint}; or {way}" if error.hint else way
     )
@@ -136,6 +136,7 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
         return apply_field_overrides(experiment, fields)
     if is_log(path) or is_table(path):
         fields, rest = _fields_apart(overrides)
+        experiment = apply_field_overrides(experiment, {key: fields[key] for key in fields if key == "model"})
         return apply_field_overrides(read_log_record(path, rest, experiment, read_settings), fields)
     if other := read_as_text(path, overrides, experiment):
         return other

@@ -16,7 +16,7 @@ from asap.experiments.logs.checks import contradictions, other_run_differences
 from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import LogReading
 from asap.experiments.logs.settings import settings_of
-from asap.experiments.observed import MeasuredStep, Observed
+from asap.experiments.observed import FEWEST, MeasuredStep, Observed
 from asap.experiments.remarks import still_open
 from asap.experiments.trackers.source import read_tracked
 from asap.hardware import find_chip, read_network
@@ -73,12 +73,11 @@ def _step_of(reading: LogReading, path: Path, tokens: float | None) -> MeasuredS
     """The steady steps of a log's last run: those behind the warm-up, of which the median is taken."""
     found = reading.measured
     step, rate, source = found.step, found.tokens_per_second_per_device, plain(path.name, 80)
-    if step.median is None and rate is not None:
+    if rate is not None and step.steps < FEWEST and (tokens is not None or step.median is None):
         if tokens is None:
             hint = "say its batch, sequence and hardware, or the time itself"
-            raise TokensUnknownError(
-                "logs tokens a second, and the tokens of its step are not known", where=str(path), hint=hint
-            )
+            reason = "logs tokens a second, and the tokens of its step are not known"
+            raise TokensUnknownError(reason, where=str(path), hint=hint)
         return MeasuredStep(seconds=tokens / rate, tokens_per_device=tokens, source=f"{source}: tokens a second")
     if step.median is None:
         raise ConfigError("has no completed training step", where=str(path), hint=_WRITTEN)

@@ -143,12 +143,8 @@ def read_named_model(name: str) -> tuple[Architecture, tuple[str, ...]]:
     if known is None and (base := find_base(name)) is not None:
         note = f"the model {shown} is taken to have the shapes of {base.name}: add model=NAME if it has others"
         return base.model_copy(update={"name": shown}), (note,)
-    if known is None:
-        ask = f"add model=NAME of one that is (such as llama3.1-8b), or {SHAPES}"
-        more = (f"{shown} reads more than text; only its language model is read",)
-        note = f"the model {shown} is not in the catalogue: {ask}"
-        return Architecture(name=shown), (note, *(more if _MORE_THAN_TEXT.search(name) else ()))
-    known = known.model_copy(update={"name": shown})
-    if _MORE_THAN_TEXT.search(name):
-        return known, (f"{shown} reads more than text; only its language model is read",)
-    return known, ()
+    ask = f"add model=NAME of one that is (such as llama3.1-8b), or {SHAPES}"
+    unknown = (f"the model {shown} is not in the catalogue: {ask}",) if known is None else ()
+    more = f"{shown} reads more than text; only its language model is read"
+    found = (known or Architecture()).model_copy(update={"name": shown})
+    return found, (*unknown, *([more] if _MORE_THAN_TEXT.search(name) else []))

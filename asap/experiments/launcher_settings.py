@@ -78,7 +78,7 @@ def apply_launcher_settings(experiment: Experiment, changed: dict[str, str]) -> 
     """
     if named := next((value for value in changed.values() if Path(value).suffix in CONFIGURATIONS), None):
         raise InsufficientEvidenceError(
-            "names a file, which is not read here", where=plain(named, 60), hint="asap analyze FILE KEY=VALUE",
+            "names a file, which is not read here", where=plain(named, 60), hint="`asap analyze FILE KEY=VALUE`",
         )  # fmt: skip
     said = {key: value for key, value in experiment.hyperparameters.items() if not key.startswith(OURS)}
     again, table = None, _names_deepspeed(said, changed)
@@ -89,7 +89,7 @@ def apply_launcher_settings(experiment: Experiment, changed: dict[str, str]) -> 
     if again is None or (again.plan, again.workload) != (experiment.plan, experiment.workload):
         raise InsufficientEvidenceError(
             "this run cannot be read again from its settings alone", where=plain(" ".join(changed), 60),
-            hint="asap analyze FILE KEY=VALUE",
+            hint="`asap analyze FILE KEY=VALUE`",
         )  # fmt: skip
     twins = {f"{_SECTION}{key}": value for key, value in changed.items() if f"{_SECTION}{key}" in said}
     found = _read(experiment, said | changed | twins, table)

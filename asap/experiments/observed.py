@@ -173,13 +173,15 @@ class MeasuredStep(BaseModel):
 
 WARM = 1.1  # a step of the warm-up takes this many times the median of the second half
 SLOW = 1.5  # a step of evaluation, checkpoint or a stall takes this many times the median
+_LATE = 50  # lines of steps that a log lacks at its beginning are more than any warm-up
 _MOST_SLOW = 5
 
 
 def step_times(times: Sequence[tuple[int | None, float]]) -> StepTimes:
     """Median and spread of the steady steps: those behind the warm-up that no evaluation or checkpoint made slow.
 
-    The warm-up ends before the first step that takes at most a tenth longer than the median of the second half.
+    The warm-up ends before the first step that takes at most a tenth longer than the median of the second half; of all,
+    where there are few and the log begins long behind the start of the run.
 
     Args:
         times: number and seconds of each step, in their order.
@@ -202,12 +204,14 @@ def steady_count(times: Sequence[tuple[int | None, float]]) -> int:
     """Steps behind the warm-up."""
     if len(times) == 1:
         return 1
-    usual = median(seconds for _, seconds in times[len(times) // 2 :])
+    (first, _), (second, _) = times[:2]
+    is_late = first is not None and second is not None and first > _LATE * abs(second - first)
+    half = 0 if is_late and len(times) < 2 * FEWEST - 1 else len(times) // 2
+    usual = median(seconds for _, seconds in times[half:])
     warm = next((n for n, (_, seconds) in enumerate(times) if seconds <= WARM * usual), 0)
-    first = times[warm:]
     # asynchronous dispatch: the first step behind compilation returns at once
-    skip = next((n for n, (_, seconds) in enumerate(first) if seconds > usual / 2), 0)
-    return len(first) - skip
+    skip = next((n for n, (_, seconds) in enumerate(times[warm:]) if seconds > usual / 2), 0)
+    return len(times) - warm - skip
 
 
 def steady_step(times: Sequence[float], source: str) -> MeasuredStep:

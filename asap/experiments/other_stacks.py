@@ -7,7 +7,7 @@ from pathlib import Path
 
 from asap.core.errors import ConfigError
 from asap.core.secrets import redacted
-from asap.experiments import maxtext, maxtext_script, primus, swift, yaml_script
+from asap.experiments import maxtext, maxtext_script, primus, swift
 from asap.experiments.accelerate import program as accelerate
 from asap.experiments.accelerate import script as accelerate_script
 from asap.experiments.accelerate import trainer_file
@@ -17,13 +17,7 @@ from asap.experiments.files.documents import Document, check_whole, read_text
 from asap.experiments.launch.refusal import check_evaluated, refusal, refusal_of_text, refuse_mapping, refuse_script
 from asap.experiments.megatron import nemo
 from asap.experiments.megatron import script as megatron_script
-from asap.experiments.processes import (
-    add_environment,
-    note_unread_line,
-    processes_of,
-    set_devices,
-    set_directives_gpu,
-)
+from asap.experiments.processes import add_environment, note_unread_line, processes_of, set_devices, set_directives_gpu
 from asap.experiments.record_file import FIELDS, apply_field_overrides, split_overrides
 from asap.experiments.shell import Command, Start, find_start, inline_files, is_script, script_text, set_given
 from asap.experiments.tables import deepspeed
@@ -92,14 +86,7 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
 
 
 def read_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
-    """``experiment`` with what commands of a shell start; ``None`` where none is of a stack. Raises likewise.
-
-    Args:
-        text: the commands.
-        path: the file that has them.
-        overrides: ``key=value`` of the user.
-        experiment: what is known besides.
-    """
+    """``experiment`` with what commands of a shell start; ``None`` where none is of a stack. Raises likewise."""
     check_evaluated(text, path)
     whole = inline_files(text, path.parent)
     found = _read_start(_STARTED, text, path, overrides, experiment, whole)
@@ -126,7 +113,7 @@ def _read_start(
 
 def _read_started(start: Start, overrides: list[str], experiment: Experiment) -> Experiment | None:
     """What a command starts with a YAML, or with options alone, where that is of a stack."""
-    if (started := yaml_script.document_of(start)) is None:
+    if (started := trainer_file.document_of(start)) is None:
         return None
     document, of_yaml = started
     experiment = set_devices(processes_of(start.command), experiment)
@@ -137,7 +124,7 @@ def _read_started(start: Start, overrides: list[str], experiment: Experiment) ->
 
 
 _STARTED = _Row(
-    _by(yaml_script.starts),
+    _by(trainer_file.starts),
     _read_started,
     lambda key: is_argument(key) or table_script.is_setting(key),
     lambda _: True,

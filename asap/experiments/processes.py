@@ -29,6 +29,7 @@ _DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed\s")
 _FACTORY = re.compile(r"\bllamafactory-cli\s")
 _SWIFT = re.compile(r"(?:^|[\s/])(?:swift|megatron)\s+(?:sft|pt|rlhf)\s")
 _MPI = re.compile(r"(?:^|[\s/])(?:mpirun|mpiexec)(?:\.\w+)?\s(?:[^;&|]*?\s)??-{1,2}(?:np?|ntasks)[\s=]+(\d+)(?=\s)")
+_VISIBLE = "CUDA_VISIBLE_DEVICES"  # it says which devices there are
 _INCLUDED = re.compile(r"[\w.-]+:(\d+(?:,\d+)*)", re.ASCII)
 
 
@@ -45,9 +46,9 @@ def processes_of(command: Command) -> int | None:
     if each is not None:
         whole = each * nodes if nodes is not None else None
     elif _FACTORY.search(command.text):
-        whole = _environment_count(command, _visible(command))
+        whole = _environment_count(environment_of(command), _visible(environment_of(command)))
     elif _SWIFT.search(command.text):
-        whole = _environment_count(command, None)
+        whole = _environment_count(environment_of(command), None)
     elif (ranks := ranks_of_mpi(command.text)) is not None:
         whole = ranks
     elif _DEEPSPEED.search(command.text):
@@ -63,7 +64,8 @@ def ranks_of_mpi(text: str) -> int | None:
 
 def gpus_of_a_process(command: Command) -> int | None:
     """GPUs of a node that each process of ms-swift sees for itself; ``None`` where the command does not say them."""
-    visible, each = _visible(command), digits(environment_of(command).get("NPROC_PER_NODE", "1"))
+    said = environment_of(command)
+    visible, each = _visible(said), digits(said.get("NPROC_PER_NODE", "1"))
     return visible // each if visible and each else None
 
 
@@ -113,28 +115,22 @@ def set_directives_gpu(text: str, path: Path, experiment: Experiment) -> Experim
     return experiment.knowing(*notes, hardware=hardware, provenance={"hardware": f"{path.name}: gres"})
 
 
-def _environment_count(command: Command, unsaid: int | None) -> int | None:
+def _environment_count(said: Mapping[str, str], unsaid: int | None) -> int | None:
     """Of LLaMA-Factory's and ms-swift's commands, which hand variables on to torchrun (``llamafactory/launcher.py``,
     ``swift/cli/main.py``).
 
     Args:
-        command: that starts them.
+        said: the variables.
         unsaid: processes of a node where no variable says them.
     """
-    said = environment_of(command)
     each = digits(said["NPROC_PER_NODE"]) if "NPROC_PER_NODE" in said else unsaid
     nodes = digits(said.get("NNODES", "1"))
     return each * nodes if each is not None and nodes is not None else None
 
 
-def _visible(command: Command) -> int | None:
-    """GPUs that a command is told to see; ``None`` where it is not told."""
-    return visible_gpus(environment_of(command))
-
-
-def visible_gpus(environment: Mapping[str, str]) -> int | None:
+def _visible(environment: Mapping[str, str]) -> int | None:
     """GPUs that variables tell a process to see; ``None`` where none does."""
-    numbers = environment.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    numbers = environment.get(_VISIBLE, "").split(",")
     return len(numbers) if all(digits(number) is not None for number in numbers) else None
 
 
@@ -150,7 +146,7 @@ def _deepspeed_count(said: Mapping[str, str], command: Command) -> int | None:
         return sum(len(node[1].split(",")) for node in found if node) if all(found) else None
     if {"num_nodes", "hostfile", "exclude"} & said.keys():
         return None
-    return _visible(command)
+    return _visible(environment_of(command))
 
 
 def note_unread_line(text: str, path: Path, experiment: Experiment) -> Experiment:
@@ -160,9 +156,6 @@ def note_unread_line(text: str, path: Path, experiment: Experiment) -> Experimen
     return experiment.knowing(
         f"what begins in line {line} of {path.name} is no syntax of bash that is read, and left out"
     )
-
-
-_VISIBLE = "CUDA_VISIBLE_DEVICES"  # it says which devices there are
 
 
 def add_environment(start: Start, experiment: Experiment) -> Experiment:
@@ -216,7 +209,7 @@ def in_one_process(
     Raises:
         ConfigError: the process drives several devices by itself.
     """
-    ranks, several = digits(environment.get(_WORLD, "")), visible_gpus(environment)
+    ranks, several = digits(environment.get(_WORLD, "")), _visible(environment)
     if (ranks or 0) > 1 or (ranks is None and _RANK.search(script)):
         return set_devices(ranks, experiment)
     if several is not None and several > 1:

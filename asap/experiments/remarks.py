@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
+from asap.levers.state import PAGED
 from asap.models import Architecture
 from asap.models.catalogue import find_architecture, known_architectures
 from asap.stacks.reading import is_on
@@ -16,7 +17,7 @@ from asap.stacks.registry import spec, table_of
 from asap.stacks.rules import Facts, notes
 from asap.stacks.spec import Spec
 
-NO_BATCH = "the batch is not said"
+NO_BATCH, NO_PLAN = "the batch is not said", "the plan is unknown"
 _BATCH = "workload.global_batch"
 
 
@@ -125,15 +126,14 @@ def recomputes(key: str) -> bool:
     return _RECOMPUTES.search(key) is not None
 
 
-_PAGED = "paged"
 _KEY = re.compile(r"(?:^|\.)optim(?:izer)?(?:$|[._](?:name|type|_component_|class_path)$)")
 
 
 def note_on_paged(settings: Mapping[str, object]) -> tuple[str, ...]:
     """A note that an optimizer moves its state to the host where HBM is full; none where none does."""
     named = [value for key, value in settings.items() if isinstance(value, str) and _KEY.search(str(key))]
-    paged = next((name for name in named if _PAGED in name.casefold()), None)
-    said = "what HBM has no room for of its state waits in host memory, which is not modelled"
+    paged = next((name for name in named if PAGED in name.casefold()), None)
+    said = "its moments count as host memory, where they wait if HBM is full; what copies take is not modelled"
     return (f"optimizer {plain(paged, 60)}: {said}",) if paged else ()
 
 

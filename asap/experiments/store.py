@@ -59,9 +59,8 @@ class ExperimentStore:
         kept = Experiment.model_validate(strip_secrets(dated.model_dump(mode="json", by_alias=True)))
         with locked(self.folder, "the experiments"):
             if path.exists() and not replace:
-                raise UsageError(
-                    "an experiment with this ID exists", where=experiment.id, hint="use another or replace it"
-                )
+                hint = "use another or replace it"
+                raise UsageError("an experiment with this ID exists", where=experiment.id, hint=hint)
             write_atomically(path, kept.model_dump_json(indent=2, by_alias=True) + "\n")
         return kept
 
@@ -124,6 +123,18 @@ class ExperimentStore:
         )
         return Paths(place, folder / facts if facts else None)
 
+    def profile_of(self, target: str) -> str:
+        """Where the profile of an ID lies; what is no ID is a path itself.
+
+        Raises:
+            NotFoundError: the experiment has none.
+        """
+        if not self.has(target):
+            return target
+        if (found := self.resolve(self.get(target)).profile) is None:
+            raise NotFoundError("has no profile", where=target, hint="give the path of one")
+        return str(found)
+
     def _files(self) -> Iterator[Path]:
         for folder in (BUNDLED, self.folder):
             yield from (path for path in folder.glob("*.json") if _is_id(path.stem))
@@ -148,7 +159,7 @@ class ExperimentStore:
 
     def _unknown(self, experiment_id: str) -> NotFoundError:
         near = difflib.get_close_matches(experiment_id, self.ids(), n=_NEAREST, cutoff=0.4)
-        hint = f"nearest: {', '.join(near)}" if near else "asap experiments list shows what there is"
+        hint = f"nearest: {', '.join(near)}" if near else "`asap experiments list` shows what there is"
         return NotFoundError("no such experiment", where=plain(experiment_id, 80) or "(empty)", hint=hint)
 
 

@@ -17,10 +17,10 @@ from asap.experiments.accelerate.arguments import said as options_said
 from asap.experiments.accelerate.program import DEEPSPEED, PRESETS, Program, read_program
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought
+from asap.experiments.launch.refusal import refuse
 from asap.experiments.processes import gpus_of_a_process, processes_of, set_devices
 from asap.experiments.shell import Command, Start
 from asap.experiments.tables.reader import read_table
-from asap.experiments.training_program import refuse
 from asap.stacks.accelerate.stack import KIND, OPTION, SIZES
 from asap.stacks.deepspeed.stack import IN_FILE, SEQUENCE
 from asap.stacks.megatron.degrees import TENSOR
@@ -30,18 +30,10 @@ from asap.stacks.stack_settings import StackSettings, overriding
 from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _TABLE = spec("swift")
-_TUNERS = _TABLE.refused[0].keys  # what is trained, as versions 4, 3 and 2 call it
 _OWN = frozenset((*_TABLE.by_code, *_TABLE.renamed))
 _FSDP = "fsdp_config"
 _BATCH = 16  # sequences that a step has at least, where accumulation is not said
 _UNSAID_TYPE = "torch_dtype is not said, and taken as bf16: the model's config.json decides it"
-
-
-def _check_trains_decoder(arguments: StackSettings, default: str) -> None:
-    """Raise ConfigError where another model is trained than a decoder of tokens, or a part of it; ``default``: what is
-    trained where no argument says it."""
-    said = any(key in arguments for key in _TUNERS)
-    refuse(_TABLE, arguments if said else arguments.overridden({_TUNERS[0]: default}))
 
 
 def _read(
@@ -50,14 +42,14 @@ def _read(
 ) -> Experiment:  # fmt: skip
     """``experiment`` with what the arguments say, of Megatron's table or of the Trainer's."""
     if by_megatron:
-        _check_trains_decoder(StackSettings({**said, **overriding(overrides)}, str(path)), "full")
+        refuse(_TABLE, StackSettings({**said, **overriding(overrides)}, str(path)))
         return read_table(spec("megatron-swift"), said, path, overrides, experiment)
     _, more, _ = split_overrides(overrides := tuple(overrides))
     stated = {_TABLE.renamed.get(key, key): value for key, value in {**said, **more}.items() if value is not None}
     known = settled(stated)
     unsaid = {key: str(value) for key, value in stated.items() if key not in known}
     arguments = StackSettings(_add_defaults(known, unsaid, experiment), str(path))
-    _check_trains_decoder(arguments, "lora")
+    refuse(_TABLE, arguments)
     stated = dict(arguments)
     launched: dict[str, Any] = {}
     if DEEPSPEED in arguments:
@@ -93,11 +85,11 @@ def _add_defaults(stated: Mapping[str, Any], unsaid: Mapping[str, str], experime
     return whole
 
 
-_COMMAND = re.compile(r"(?:^|[\s/])(?P<tool>swift|megatron)\s+(?P<task>sft|pt|rlhf)\s(?P<said>.*)", re.DOTALL)
-_PROGRAM = re.compile(
-    r"\bswift[/.]cli[/.](?P<tool>_megatron[/.])?(?P<task>sft|pt|rlhf)(?:\.py)?\s(?P<said>.*)", re.DOTALL
+_COMMAND = re.compile(
+    r"(?:(?:^|[\s/])(?:swift|(?P<tool>megatron))\s+|\bswift[/.]cli[/.](?P<module>_megatron[/.])?)"
+    r"(?P<task>sft|pt|rlhf)(?:\.py)?\s(?P<said>.*)",
+    re.DOTALL,
 )
-_MEGATRON = ("megatron", "_megatron")
 
 
 def is_setting(key: str) -> bool:
@@ -120,9 +112,10 @@ def read_swift_script(start: Start, overrides: Iterable[str], experiment: Experi
     """
     found, command = _start(start.command), start.command
     assert found is not None
-    by_megatron, each = (found["tool"] or "").rstrip("/.") in _MEGATRON, gpus_of_a_process(command)
+    by_megatron, each = bool(found["tool"] or found["module"]), gpus_of_a_process(command)
     if found["task"] == "rlhf":
-        raise _on_preferences("starts training on preferences or rewards, which is not modelled", start.where)
+        reason = "starts training on preferences or rewards, which is not modelled"
+        raise ConfigError(reason, where=start.where, hint="give a run that trains on tokens")
     if not by_megatron and (each or 1) > 1:
         reason = f"splits the model layer by layer over {each} GPUs of each process, which is not modelled"
         hint = "add NPROC_PER_NODE=… to the command where each GPU has a process of its own"
@@ -132,17 +125,12 @@ def read_swift_script(start: Start, overrides: Iterable[str], experiment: Experi
     return _read(said, by_megatron, start.path, overrides, experiment, start.files)
 
 
-def _on_preferences(reason: str, where: str) -> ConfigError:
-    return ConfigError(reason, where=where, hint="give a run that trains on tokens")
-
-
 def _start(command: Command) -> re.Match[str] | None:
-    found = _COMMAND.search(command.text) or _PROGRAM.search(command.text)
+    found = _COMMAND.search(command.text)
     return found if found is not None and "--" in found["said"] else None
 
 
 _VERSION, _PROCESSES = "swift_version", "global_world_size"
-_OF_PREFERENCES = "rlhf_type"
 
 
 def is_arguments_file(values: Mapping[str, Any]) -> bool:
@@ -154,7 +142,5 @@ def read_arguments_file(
     values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
 ) -> Experiment:
     """``experiment`` with what the arguments say; raises like :func:`read_swift_script`."""
-    if values.get(_OF_PREFERENCES):
-        raise _on_preferences(f"{_OF_PREFERENCES}: training on preferences or rewards is not modelled", str(path))
     experiment = set_devices(digits(str(values.get(_PROCESSES, ""))), experiment)
     return _read(values, TENSOR in values, path, overrides, experiment, {})

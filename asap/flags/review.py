@@ -21,6 +21,7 @@ def review_flags(environment: Mapping[str, str], situation: Situation) -> FlagRe
     given = flags_in(environment)
     values = {flag.name: flag.value for flag in given}
     tables = [table for table in flag_tables() if table.runtime in (None, situation.runtime)]
+    judged = tables if situation.runtime else flag_tables()
     return FlagReview(
         on_record=bool(given),
         set=tuple(_set(flag) for flag in {flag.name: flag for flag in given}.values()),
@@ -30,7 +31,7 @@ def review_flags(environment: Mapping[str, str], situation: Situation) -> FlagRe
             for entry in table.missing
             if _applies(entry, situation) and (advice := _missing(entry, table, values, situation))
         ),
-        unwise=(*misplaced(given), *contradictions(given), *_unwise(tables, values, situation)),
+        unwise=(*misplaced(given), *contradictions(given), *_unwise(judged, values, situation)),
     )
 
 

@@ -50,12 +50,12 @@ class Situation:
 
     @property
     def runtime(self) -> Runtime | None:
-        """What reads the flags; ``None`` if the chip is unknown."""
-        if self.chip is None:
-            return None
-        if self.chip.kind == "tpu":
+        """What reads the flags; ``None`` if the chip is unknown, or on a GPU what launches the run."""
+        if self.chip is not None and self.chip.kind == "tpu":
             return "libtpu"
-        return "xla_gpu" if self.stack is None or contracts()[self.stack].kin == "jax" else "torch"
+        if self.chip is None or self.stack is None:
+            return None
+        return "xla_gpu" if contracts()[self.stack].kin == "jax" else "torch"
 
     @property
     def needs(self) -> frozenset[str]:

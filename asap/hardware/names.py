@@ -208,7 +208,7 @@ def _tpus(name: HardwareName, shape: tuple[int, ...] | None, slices: int, device
 
 def _per_slice(name: HardwareName, slices: int, devices: int | None) -> int:
     if devices is None:
-        reason, hint = "names the chip, but not how many", "add a size, a topology or the number of devices"
+        reason, hint = "names the chip, but not how many", f"{name.chip.name}-8 for eight; or add a topology"
         if name.boxes:
             each = f"8x {name.instance}" if name.instance else f"{name.chip.name}-64 for 64 GPUs"
             reason, hint = "names the machine, but not how many", f"write {each}"

@@ -69,7 +69,7 @@ def get_record(record_id: str) -> HistoryRecord:
     for record in list_records():
         if record.id == record_id:
             return record
-    raise NotFoundError("there is no such record", where=plain(record_id, 80), hint="see asap history list")
+    raise NotFoundError("there is no such record", where=plain(record_id, 80), hint="see `asap history list`")
 
 
 def list_records() -> list[HistoryRecord]:

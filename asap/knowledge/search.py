@@ -60,7 +60,7 @@ def get_note(note_id: str) -> Note:
 
     document = query_index(NoteCorpus(), lambda index: index.lexical.by_id(note_id))
     if document is None:
-        raise NotFoundError("there is no such note", where=plain(note_id, 80), hint="see asap knowledge list")
+        raise NotFoundError("there is no such note", where=plain(note_id, 80), hint="see `asap knowledge list`")
     return _note(document)
 
 

@@ -1,6 +1,8 @@
 """The training state: where optimizer and parameters are kept, in which precision, and which optimizer it is."""
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal, get_args
 
 from asap.levers.lever import PRESENT, Lever, Run, Value, set_to
@@ -97,26 +99,25 @@ OPTIMIZER = Lever(
 )
 
 
-FAMILIES = ("adamw", "adafactor", "adam_pax", "adam", "lion", "muon", "sgd")
+FAMILIES = ("adamw", "adafactor", "adam_pax", "adam", "lion", "muon", "sgd momentum", "sgd")
 _FAMILY = re.compile("|".join(FAMILIES))
 _WITH_BITS = re.compile(r"adam\w{0,40}?_?(32|8|4)bit$")
 _OF_BITS = {"32": "fp32", "8": "int8", "4": "fp4"}
-_PAGED = "paged"
+PAGED = "paged"
+_MOMENTUM = ("momentum", "sgd_momentum")
 
 
-def optimizer_family(name: str | None) -> str:
-    """``paged_adamw_8bit`` → ``adamw``, which is the default; a name of no family stays."""
-    said = (name or "adamw").casefold()
-    found = _FAMILY.search(said)
-    return found[0] if found else said
+def optimizer_fields(name: str, settings: Mapping[str, object] = MappingProxyType({})) -> dict[str, str]:
+    """What an optimizer's name, and settings of a run beside it, say of a workload.
 
-
-def moments_of_bits(name: str | None) -> dict[str, str]:
-    """The precision of Adam's moments as fields of a workload, where the name says one, whatever weights have.
-
-    Wide moments that are paged are left open: how much of them HBM holds, only a run can tell.
+    ``paged_adamw_8bit`` → ``paged adamw`` with moments in 8 bits, whatever weights have; a name of no family stays. SGD
+    keeps a moment only where a setting gives it some momentum.
     """
-    said = (name or "").casefold().replace("_bnb_", "_")
-    found = _WITH_BITS.search(said)
-    kept = _OF_BITS[found[1]] if found and not (found[1] == "32" and _PAGED in said) else None
-    return {"first_moment_precision": kept, "second_moment_precision": kept} if kept else {}
+    said = name.casefold()
+    found, bits = _FAMILY.search(said), _WITH_BITS.search(said.replace("_bnb_", "_"))
+    family = f"{PAGED} " * said.startswith(PAGED) + found[0] if found else said
+    momentum = (value for key, value in settings.items() if key.rpartition(".")[2] in _MOMENTUM)
+    if family == "sgd" and any(str(value or 0).strip("0.") for value in momentum):
+        family = "sgd momentum"
+    moments = ("first_moment_precision", "second_moment_precision")
+    return {"optimizer": family, **(dict.fromkeys(moments, _OF_BITS[bits[1]]) if bits else {})}

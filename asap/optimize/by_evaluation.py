@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import cache
 
+from asap.core.errors import UsageError
 from asap.core.units import counted, format_percent
 from asap.optimize.ideas import TriedIdea, WithIdeas, tried_ideas
 from asap.optimize.loop import Making, engine_alone, optimize
@@ -58,12 +61,15 @@ def optimize_by_evaluation(
 
 
 def _guided(request: Request, searched: Searched) -> ModelGuided:
-    return searched.proposer(compiled=request.evaluate == "compiler")
+    guided = searched.proposer(compiled=request.evaluate == "compiler")
+    return replace(guided, said=cache(request.asked)) if request.evaluate == "run" else guided
 
 
 def open_session(name: str) -> tuple[Request, Session]:
-    """A session on record, and what was asked for; raises like :meth:`Session.resume`."""
+    """A session of an experiment on record, and what was asked for; raises like :meth:`Session.resume`."""
     session = Session.resume(name)
+    if "space" in session.settings:
+        raise UsageError("searched a space of your own, which is of no experiment", where=name)
     with readable(name):
         return Request.model_validate(session.settings), session
 
@@ -80,22 +86,14 @@ def _report(
     def lines(configuration: str) -> str:
         return "\n".join(request.overrides(configuration).lines)
 
+    tries, known = session.tries, "compiled" if request.evaluate == "compiler" else "measured"
+    best = best_measured(tries, guided.believed(tries), guided.known, guided.first, lines)
+    fared = map(_fared, tried_ideas(tries))
     return OptimizationReport(
-        experiment=request.experiment.id,
-        session=session.name,
-        evaluator=request.evaluate,
-        considered=considered,
-        tries=tuple(session.tries),
-        best=best_measured(session.tries, guided.believed(session.tries), guided.known, guided.first, lines),
-        stopped=stopped,
-        spent=spent_on(session.tries),
-        learnt=(
-            *_learnt(guided, session.tries, "compiled" if request.evaluate == "compiler" else "measured"),
-            *_undecided(session.tries),
-            *language_model_record(session.tries),
-            *map(_fared, tried_ideas(session.tries)),
-        ),
-    )
+        experiment=request.experiment.id, session=session.name, evaluator=request.evaluate, considered=considered,
+        tries=tuple(tries), best=best, stopped=stopped, spent=spent_on(tries),
+        learnt=(*_learnt(guided, tries, known), *_undecided(tries), *language_model_record(tries), *fared),
+    )  # fmt: skip
 
 
 def _learnt(guided: ModelGuided, tries: list[Try], known: str) -> list[str]:

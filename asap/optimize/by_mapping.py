@@ -49,13 +49,9 @@ class MappingEvaluator:
         begin = time.monotonic()
         judged = judge(configuration, self.hardware, self.problem)
         return Outcome(
-            status=judged.status,
-            step_time_s=judged.seconds,
-            hbm_bytes=judged.hbm_bytes,
-            provenance=Provenance.COMPILED,
-            feedback=judged.feedback,
-            seconds=time.monotonic() - begin,
-        )
+            status=judged.status, step_time_s=judged.seconds, hbm_bytes=judged.hbm_bytes,
+            provenance=Provenance.COMPILED, feedback=judged.feedback, seconds=time.monotonic() - begin,
+        )  # fmt: skip
 
 
 class MappingOptimization(BaseModel):

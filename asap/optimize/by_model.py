@@ -58,21 +58,17 @@ def optimize_by_model(study: Study, facts: Sequence[StatedFact] = ()) -> Optimiz
     advice = add_trial(advice, most_promising(found.trials), first.prediction if first else None, found.situation)
     situation = found.situation.statement if found.situation else ""
     chips = study.slice.chips if study.slice else 0
-    three = first_three([each.prediction for each in ranked.candidates], chips)
+    three = first_three([each.prediction for each in found.proposals], chips)
     offer = (three,) if three and not advice.keep_incumbent else ()
     judged = (found.judgement.statement,) if found.judgement and found.judgement.is_finding else ()
     kept = (advice.statement,) if advice.keep_incumbent or advice.setting else ()
+    best = _kept(now, start) if advice.keep_incumbent and now else _proposed(first, start) if first else None
+    bets = worse_bets(found.proposals, first_new, start is not None)
     return OptimizationReport(
-        experiment=study.experiment.id,
-        evaluator="model",
-        considered=found.considered,
-        tries=tuple(tries),
-        best=_kept(now, start) if advice.keep_incumbent and now else _proposed(first, start) if first else None,
-        stopped=Stopped(reason="nothing_left", statement=situation or advice.statement),
-        spent=Cost(seconds=0.0),
-        learnt=(*judged, *kept, *worse_bets(found.proposals, first_new, start is not None), *offer, *found.warnings),
-        trials=found.trials,
-    )
+        experiment=study.experiment.id, evaluator="model", considered=found.considered, tries=tuple(tries), best=best,
+        stopped=Stopped(reason="nothing_left", statement=situation or advice.statement), spent=Cost(seconds=0.0),
+        learnt=(*judged, *kept, *bets, *offer, *found.warnings), trials=found.trials,
+    )  # fmt: skip
 
 
 def worse_bets(proposals: Sequence[Proposal], first_number: int, nothing_runs: bool = False) -> Iterator[str]:
@@ -121,10 +117,7 @@ def _try(number: int, prediction: Prediction, why: str) -> Try:
     held = memory.total.value if memory else None
     too_large = memory is not None and not memory.fits
     return Try(
-        number=number,
-        configuration=str(prediction.plan),
-        why=why,
-        predicted=Expectation.of(prediction),
+        number=number, configuration=str(prediction.plan), why=why, predicted=Expectation.of(prediction),
         outcome=Outcome(
             status="rejected" if too_large else "done", step_time_s=step.value if step else None, hbm_bytes=held,
             provenance=Provenance.MODELLED, feedback=(_too_large(memory),) if memory and too_large else (),
@@ -156,13 +149,11 @@ def _proposed(proposal: Proposal, start: str | None) -> Best:
     memory = proposal.prediction.memory
     tight = f"{_odds_of_fit(memory)}; " if memory and fit_odds(proposal.prediction) < SURE_TO_FIT else ""
     return Best(
-        configuration=str(proposal.plan),
-        step_time_s=step.value if step else None,
-        provenance=Provenance.MODELLED,
+        configuration=str(proposal.plan), step_time_s=step.value if step else None, provenance=Provenance.MODELLED,
         evidence=f"the model alone; {tight}--evaluate compiler or --evaluate run tests it",
         saves=1 - relative.value if relative and not proposal.makes_fit and start is None else None,
         lines=proposal.overrides.lines,
-    )
+    )  # fmt: skip
 
 
 def first_three(candidates: Sequence[Prediction], chips: int) -> str | None:

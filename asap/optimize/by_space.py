@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from asap.core.errors import UsageError, extra_hint
+from asap.optimize.by_evaluation import report_of
 from asap.optimize.evaluators.run.command import CONFIG, OVERRIDES, Command
 from asap.optimize.evaluators.run.evaluator import RunEvaluator
 from asap.optimize.loop import optimize
 from asap.optimize.outcome import Configuration, Suggestion, Try
+from asap.optimize.proposers.refusals import blamed, refused_setting
 from asap.optimize.report import OptimizationReport, best_measured, spent_on
 from asap.optimize.request import Request, Runs
 from asap.optimize.results import ended, repeat, results, shrunk, step_times
@@ -99,15 +101,20 @@ class OptunaProposer:
             return Suggestion(configuration=lost, why="again: it was lost")
         if found := repeat(tries, self.space.now, lambda: shrunk(tries)[0].configuration):
             return Suggestion(configuration=found[0], why=found[1])
-        seen = {each.configuration for each in tries}
+        seen, blame = {each.configuration for each in tries}, blamed(tries, self._said)
         for study, draws, why in self._studies(tries):
             for _ in range(draws):
                 values = self._drawn(study.ask())
-                if self.space.broken(values) is None and (text := self.space.text(values)) not in seen:
+                if self.space.broken(values) is not None or (text := self.space.text(values)) in seen:
+                    continue
+                if not refused_setting(self._said(text), blame):
                     return Suggestion(configuration=text, why=why)
         if not tries:
             raise UsageError("no configuration keeps the constraints", where="--space")
         return None
+
+    def _said(self, configuration: Configuration) -> dict[str, str]:
+        return {name: written(value) for name, value in self.space.read(configuration).items()}
 
     def _lost(self, tries: Sequence[Try]) -> Configuration | None:
         last = {each.configuration: each.outcome for each in tries}
@@ -189,6 +196,12 @@ def open_any(name: str) -> tuple[SpaceRequest | Request, Session]:
     with readable(name):
         kind = SpaceRequest if "space" in session.settings else Request
         return kind.model_validate(session.settings), session
+
+
+def report_of_any(name: str) -> OptimizationReport:
+    """The report of a session on record as it stands; raises like :func:`open_any`."""
+    request, session = open_any(name)
+    return report_of_space(request, session) if isinstance(request, SpaceRequest) else report_of(request, session)
 
 
 def report_of_space(request: SpaceRequest, session: Session, stopped: Stopped | None = None) -> OptimizationReport:

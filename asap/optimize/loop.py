@@ -225,5 +225,5 @@ def _end(session: Session, each: Try, outcome: Outcome, rule: StoppingRule, repa
 
 
 def _interrupted(session: Session) -> Stopped:
-    statement = f"Interrupted: asap optimize resume {session.name} goes on."
+    statement = f"Interrupted: `asap optimize resume {session.name}` goes on."
     return Stopped(reason="interrupted", statement=statement)

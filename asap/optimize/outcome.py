@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from asap.core.feedback import Feedback, Repair
+from asap.core.feedback import Feedback
 from asap.core.units import Provenance
 from asap.prediction.prediction import Prediction
 
@@ -115,10 +115,10 @@ _WORDS: dict[Code, tuple[str, str]] = {
     Code.IGNORED_OVERRIDE: ("the log shows another plan than the one asked for", "pass {overrides} on to the trainer"),
     Code.HANG: ("it reached its time limit", "look for a collective that waits, or raise --time-limit"),
     Code.PREEMPTED: ("it was preempted", "it is tried again"),
-    Code.INTERRUPTED: ("it was interrupted", "asap optimize resume SESSION tries it again"),
+    Code.INTERRUPTED: ("it was interrupted", "`asap optimize resume SESSION` tries it again"),
     Code.BUDGET_SPENT: (
         "the budget was spent before it ended",
-        "asap optimize resume SESSION goes on with a larger --budget",
+        "`asap optimize resume SESSION` goes on with a larger --budget",
     ),
     Code.CRASHED: ("it crashed", "read the log of the try"),
     Code.NO_STEP_TIME: (
@@ -144,22 +144,13 @@ _WORDS: dict[Code, tuple[str, str]] = {
         "give the compiler longer with --time-limit",
     ),
     Code.LAYOUT_COPY: ("the step copies data within the device", "keep tensors whole along their last dimension"),
-    Code.RESHARDING: (
-        "data moves between layouts",
-        "give neighbouring operations the same axes",
-    ),
+    Code.RESHARDING: ("data moves between layouts", "give neighbouring operations the same axes"),
 }
 
 
 def feedback(
-    code: Code,
-    explanation: str | None = None,
-    suggestion: str | None = None,
-    repair: Repair | None = None,
-    axis: str | None = None,
+    code: Code, explanation: str | None = None, suggestion: str | None = None, axis: str | None = None
 ) -> Feedback:
     """Feedback on a whole configuration, or one axis of it, in the usual words where none are given."""
-    usual, said = _WORDS[code], explanation
-    return Feedback(
-        code=code, explanation=said or usual[0], suggestion=suggestion or usual[1], axis=axis, repair=repair
-    )
+    usual = _WORDS[code]
+    return Feedback(code=code, explanation=explanation or usual[0], suggestion=suggestion or usual[1], axis=axis)

@@ -17,7 +17,7 @@ from asap.evidence.readings import run_of
 from asap.experiments import Experiment, ExperimentStore
 from asap.optimize.evaluators.run.command import Command
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
-from asap.optimize.evaluators.run.settings import decisive
+from asap.optimize.evaluators.run.settings import asked_settings, decisive
 from asap.optimize.ideas import add_idea, plan_in, split_idea
 from asap.optimize.loop import Evaluator, SeveralAtOnce
 from asap.optimize.outcome import Configuration
@@ -168,13 +168,10 @@ class Request(Runs):
         on_machine = self.evaluate == "run"
         guess = min(modelled_s * (self.steps + WARM_UP_STEPS), self.try_seconds) if on_machine else 0.0
         return StoppingRule(
-            evaluations=self.budget.evaluations,
-            seconds=self.budget.seconds,
-            steps_to_go=self.steps_to_go,
-            training_chips=chips,
+            self.budget.evaluations, self.budget.seconds, self.steps_to_go, training_chips=chips,
             machine=Machine(chips, price, self.currency) if on_machine else Machine(),
             first_guess_s=guess if math.isfinite(guess) else 0.0,
-        )
+        )  # fmt: skip
 
     @property
     def cost(self) -> str:
@@ -193,3 +190,7 @@ class Request(Runs):
         """
         found, idea = overrides_of(self.study, plan_in(configuration)), split_idea(configuration)[1]
         return add_typed_change(found, idea) if idea else found
+
+    def asked(self, configuration: Configuration) -> dict[str, str]:
+        """The settings that a configuration gives the launcher; raises like :meth:`overrides`."""
+        return asked_settings(self.overrides(configuration))

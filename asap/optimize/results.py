@@ -103,9 +103,10 @@ def repeat(
     if not noise.deviation:
         return None
     counts = Counter(each.configuration for each in tries if each.outcome is None or each.outcome.step_time_s)
-    now = first if first in timed else next(iter(timed))
+    now = first if first and counts[first] else next(iter(timed))
     others = counts.total() - counts[now]
-    wanted = min(CONFIRMED + others // BETWEEN, MOST_REPEATS) if noise.matters else 2
+    several = noise.matters and len(timed.get(now, ())) > 1
+    wanted = min(CONFIRMED + others // BETWEEN, MOST_REPEATS) if several else 2
     if counts[now] < wanted:
         return now, "again: how much runs of one configuration differ"
     if noise.matters and 0 < counts[found := best()] < CONFIRMED and found != now:

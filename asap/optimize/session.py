@@ -61,7 +61,7 @@ class Session:
                     stopped = Stopped.model_validate(fields["stopped"])
         if settings is None:
             raise BadInputError(
-                "is not an optimization session", where=name, hint="asap optimize EXPERIMENT starts one"
+                "is not an optimization session", where=name, hint="`asap optimize EXPERIMENT` starts one"
             )
         return cls(Worklog(name), settings, [tries[number] for number in sorted(tries)], stopped)
 

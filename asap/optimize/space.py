@@ -1,21 +1,4 @@
-"""A search space of the user's own: settings of any program, with ranges, conditions and constraints, from a file.
-
-constraints = ["micro * accumulate == 32"]
-
-[settings.micro]
-values = [1, 2, 4, 8]
-now = 4
-
-[settings.lr]
-low = 1e-5
-high = 1e-1
-log = true
-
-[settings.NCCL_ALGO]
-values = ["Ring", "Tree"]
-environment = true
-when = 'transport == "nccl"'
-"""
+"""A search space of the user's own: settings of any program, with ranges, conditions and constraints, from TOML."""
 
 import ast
 import operator
@@ -229,9 +212,8 @@ def read_space(path: Path) -> Space:
     try:
         space = Space.model_validate({**document, "name": path.stem})
     except (ValidationError, RecursionError) as error:
-        said = (
-            error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": "it is nested too deeply"}
-        )
+        too_deep = {"loc": (), "msg": "it is nested too deeply"}
+        said = error.errors()[0] if isinstance(error, ValidationError) else too_deep
         message = said["msg"].removeprefix("Value error, ")
         raise ConfigError(plain(": ".join([*map(str, said["loc"]), message]), 300), where=str(path)) from error
     try:

@@ -171,7 +171,7 @@ def _communication(evaluation: Evaluation, index: int) -> Quantity:
 def _memory(evaluation: Evaluation, index: int) -> MemoryPrediction:
     sizes = {field.name: _at(getattr(evaluation.memory, field.name), index) for field in fields(evaluation.memory)}
     held, overhead = sum(sizes.values()), evaluation.overhead
-    low, high = held * overhead.low, held * overhead.high
+    low, high = (held * end ** evaluation.scatter[index] for end in (overhead.low, overhead.high))
     on_host, holds = float(evaluation.on_host[index]), _at(evaluation.inputs.hardware.host_bytes, 0)
     odds = evaluation.fit_odds[index]
     return MemoryPrediction(
@@ -205,11 +205,11 @@ def _notes(evaluation: Evaluation, index: int, asked: Plan) -> tuple[str, ...]:
             " with room to spare, else the last."
         )
     rates, on_host = evaluation.inputs.hardware, float(evaluation.on_host[index])
-    if on_host > (holds := _at(rates.host_bytes, 0)):
-        notes.append(
-            f"What is offloaded needs {format_bytes(on_host)} of host memory for each device; its maker's host has"
-            f" {format_bytes(holds)} for each: it does not fit."
-        )
+    if on_host > 0:
+        holds, devices = _at(rates.host_bytes, 0), _at(rates.host_devices, 0)
+        has = f"its maker's has {format_bytes(holds * devices)}" if math.isfinite(holds) else "does a node have that?"
+        needs = f"What is offloaded needs {format_bytes(on_host * devices)} of host memory on each node ({has})"
+        notes.append(f"{needs}{': it does not fit' if on_host > holds else ''}.")
     if (ratio := _at(rates.peak_matmul, 0) / _at(rates.peak_bf16, 0)) > 1:
         notes.append(f"MFU is of the peak at this precision, and {significant(ratio)} times as high of the bf16 peak.")
     if evaluation.distance[index] > 0:

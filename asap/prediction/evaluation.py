@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,13 @@ from asap.prediction.step_model.groups import Groups, allocator_class
 from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.step_model.memory import StepMemory, host_memory, memory
 from asap.prediction.step_model.step import StepTime, predict_step
-from asap.prediction.step_model.step_parts import Part, change_between, step_parts
+from asap.prediction.step_model.step_parts import change_between, step_parts
 from asap.prediction.uncertainty.calibration import (
     AllocatorOverhead,
     Fit,
     distance_from,
     doubtful_groups,
+    hbm_scatter,
     unseen_groups,
 )
 from asap.prediction.uncertainty.memory_belief import MemoryBelief
@@ -36,7 +38,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Of each plan step time (s), memory, its odds to fit and host memory (bytes), distance from the calibrated region,
+    """Of each plan step time (s), memory, its scatter and odds to fit, host memory (bytes), distance from the region,
     what is not said, doubts, half-width of the interval: arrays of shape (plans,), or of one value for all. ``risks``
     are readings of what is not said: the setting, bytes, and the odds to fit that they cost."""
 
@@ -45,6 +47,7 @@ class Evaluation:
     step: StepTime
     memory: StepMemory
     overhead: AllocatorOverhead
+    scatter: Vector
     fit_odds: Vector
     risks: tuple[tuple[str, Vector, Vector], ...]
     on_host: Vector
@@ -88,7 +91,10 @@ def evaluate_plans(
     others = alternatives(plans, inferred or [False] * len(plans), workload, hardware, model=architecture)
     base, read, risks = np.broadcast_to(np.log(step.total), cases), [], []
     capacity, reserved = np.max(inputs.hardware.hbm_bytes), memory(inputs).reserved(overhead.scale, overhead.reuse)
-    odds = mixed = np.broadcast_to(overhead.probability_fits(reserved.total, capacity), cases)
+    distance = distance_from(fit.region, inputs)
+    doubtful = doubtful_groups(fit.region, groups, architecture.is_moe, bool(workload.adapter_rank))
+    scatter = np.broadcast_to(hbm_scatter(distance, doubtful), cases)
+    odds = mixed = overhead.probability_fits(np.broadcast_to(reserved.total, cases), capacity, scatter)
     for other in others:
         read_so = step_inputs(other.plans, other.model or architecture, other.workload, other.hardware)
         if not other.of_memory:
@@ -96,13 +102,10 @@ def evaluate_plans(
             read.append((other.setting, other.weight, np.broadcast_to(np.log(total), cases)))
             continue
         held = np.broadcast_to(memory(read_so).reserved(overhead.scale, overhead.reuse).total, cases)
-        costs = odds - overhead.probability_fits(held, capacity)
+        costs = odds - overhead.probability_fits(held, capacity, scatter)
         mixed = mixed - other.weight * costs
         risks.append((other.setting, held, costs))
-    mixture, distance = mixture_of(base, read), distance_from(fit.region, inputs)
-    doubtful = {*doubtful_groups(fit.region, groups, architecture.is_moe)} | (
-        {"together"} if workload.adapter_rank else set()
-    )
+    mixture = mixture_of(base, read)
     doubts = doubts_of(inputs, step, distance, [doubtful], mixture.spread, [groups.framework])
     return Evaluation(
         plans=tuple(plans),
@@ -110,6 +113,7 @@ def evaluate_plans(
         step=step,
         memory=reserved,
         overhead=overhead,
+        scatter=scatter,
         fit_odds=np.clip(mixed, 0.0, 1.0),
         risks=tuple(risks),
         on_host=np.broadcast_to(host_memory(inputs), cases),
@@ -183,11 +187,13 @@ def evaluate_grid(
         measured: step time of the incumbent, seconds.
         belief: of HBM, after what came of other plans.
     """
-    constants = fit.resolve_one(Groups.of(hardware, workload))
+    groups = Groups.of(hardware, workload)
+    constants = fit.resolve_one(groups)
+    doubtful = doubtful_groups(fit.region, groups, architecture.is_moe, bool(workload.adapter_rank))
     overhead = fit.overhead(allocator_class(workload.framework, hardware.chip.kind))
     inputs, meshes = grid.inputs(architecture, workload, hardware), len(grid.meshes)
     sequences, now = grid.sequences.T, list[float]()
-    seconds, changed, moved, held, on_host = [], [], [], [], []
+    seconds, changed, moved, held, on_host, scattered = [], [], [], [], [], []
     for start in range(0, meshes, CHUNK):
         rows = slice(start, min(start + CHUNK, meshes))
         part = _at_meshes(inputs, rows, meshes)
@@ -199,6 +205,7 @@ def evaluate_grid(
         moved.append(_over_meshes(change_between(parts, now, recomputed=False), rows))
         held.append(_over_meshes(memory(part).reserved(overhead.scale, overhead.reuse).total, rows))
         on_host.append(_over_meshes(host_memory(part), rows))
+        scattered.append(_over_meshes(hbm_scatter(distance_from(fit.region, part), doubtful), rows))
     total, hbm = np.log(np.concatenate(seconds, axis=-1)).T, np.concatenate(held, axis=-1).T
     fits_host = (np.concatenate(on_host, axis=-1) <= inputs.hardware.host_bytes).T
     present = (0,) * len(grid.shape)
@@ -213,7 +220,8 @@ def evaluate_grid(
     capacity = hardware.chip.device_capacity
     died = belief is not None and any(one.fitted is False and one.held <= hbm[present] for one in belief.seen)
     shown = float(hbm[present]) if measured and not died else 0.0
-    odds = overhead.probability_fits(hbm, capacity) if belief is None else belief.probability_fits(hbm)
+    scatter = np.concatenate(scattered, axis=-1).T
+    odds = overhead.probability_fits(hbm, capacity, scatter) if belief is None else belief.probability_fits(hbm)
     within, ran = hbm <= capacity if belief is None else odds >= FIT_CONFIDENCE, hbm <= shown
     return GridEvaluation(
         grid=grid,
@@ -230,7 +238,7 @@ def evaluate_grid(
 def _at_meshes(inputs: StepInputs, rows: slice, meshes: int) -> StepInputs:
     """The numbers of some meshes, which are the last axis here: the innermost loop is then a long one."""
 
-    def part(numbers: Part) -> Part:
+    def part(numbers: Any) -> Any:
         values = {field.name: getattr(numbers, field.name) for field in fields(numbers)}
         arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
         return replace(numbers, **{name: (v[rows] if len(v) == meshes else v).T for name, v in arrays.items()})

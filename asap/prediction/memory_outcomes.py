@@ -8,6 +8,7 @@ from asap.prediction.prediction import FIT_CONFIDENCE, STATES, MemoryPrediction,
 from asap.prediction.step_model.groups import allocator_class
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.memory_belief import MemoryBelief, Seen, believed
+from asap.prediction.uncertainty.step_interval import half_width
 from asap.study.study import MemoryOutcome, Study, outcome_of_log
 
 FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the model can compare them."
@@ -52,7 +53,9 @@ def memory_belief(study: Study) -> MemoryBelief | None:
         for one, outcome in zip(found, outcomes, strict=True)
         if one.memory is not None
     ]
-    return believed(overhead, hardware.chip.device_capacity, seen)
+    widest = max((one.memory.total for one in found if one.memory), key=half_width)
+    ends = {name: getattr(widest, name) / widest.value for name in ("low", "high") if overhead.high > overhead.low}
+    return believed(overhead.model_copy(update=ends), hardware.chip.device_capacity, seen)
 
 
 def apply_outcomes(study: Study, predictions: Sequence[Prediction]) -> list[Prediction]:
@@ -101,8 +104,7 @@ def fits_if_smaller(ran: Prediction, peak: float | None, modelled: Prediction, o
 
 def within(total: Quantity, capacity: float, bound: Callable[[float, float], float] = min) -> Quantity:
     """A need for HBM with its interval, which the capacity bounds."""
-    known = {name: end for name in ("value", "low", "high") if (end := getattr(total, name)) is not None}
-    return total.model_copy(update={name: bound(end, capacity) for name, end in known.items()})
+    return total.with_ends(lambda end: bound(end, capacity))
 
 
 def _believed(memory: MemoryPrediction, belief: MemoryBelief | None) -> Quantity:

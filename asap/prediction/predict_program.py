@@ -100,16 +100,12 @@ def _signed(seconds: float) -> str:
 
 def _longer(step: Quantity, longer: Change) -> Quantity:
     """The step with what is added, nowhere below a tenth of the plan's: no split makes compute go away."""
-    ends = {"value": step.value, "low": step.low, "high": step.high}
-    more = {
-        name: None if end is None else max(end + added, end / 10)
-        for (name, end), added in zip(ends.items(), longer, strict=True)
-    }
+    added = dict(zip(("value", "low", "high"), longer, strict=True))
+    more = {name: max(end + more, end / 10) for name, more in added.items() if (end := getattr(step, name)) is not None}
     return step.model_copy(update=more)
 
 
 def _more(held: Quantity, added: float) -> Quantity:
     """HBM with what is added; its interval keeps its share."""
     share = max((held.value + added) / held.value, 0.0)
-    ends = {"value": held.value, "low": held.low, "high": held.high}
-    return held.model_copy(update={name: None if end is None else end * share for name, end in ends.items()})
+    return held.with_ends(lambda end: end * share)

@@ -188,7 +188,7 @@ def _is_modelled(study: Study) -> bool:
 def _unmeasured(study: Study, what: str) -> InsufficientEvidenceError:
     missing = _missing(study)
     said = f"{what} cannot be predicted without {', '.join(missing)}, as its collectives were not measured"
-    hint = f"asap analyze RUN {' '.join(missing.values())}"
+    hint = f"`asap analyze RUN {' '.join(missing.values())}`"
     return InsufficientEvidenceError(said, where=study.experiment.id, hint=hint)
 
 
@@ -199,7 +199,7 @@ def _insufficient(study: Study) -> InsufficientEvidenceError:
     said = f"a prediction needs {listed}, or a profile together with the plan that it shows{_too_large(study)}"
     shown = study.profile is not None and study.profile.operations and study.plan is None
     lacks = "--plan PLAN" if shown else " ".join(missing.values())
-    return InsufficientEvidenceError(said, where=study.experiment.id, hint=f"asap analyze RUN {lacks}")
+    return InsufficientEvidenceError(said, where=study.experiment.id, hint=f"`asap analyze RUN {lacks}`")
 
 
 def _too_large(study: Study) -> str:
@@ -225,7 +225,9 @@ def _missing(study: Study) -> dict[str, str]:
     if architecture is None or architecture.layers is None is architecture.name:
         parts = {"the model's architecture": "model=NAME"}
     else:
-        parts = {f"the model's {field}": f"model.{field}=…" for field in architecture.missing()}
+        lacking = architecture.missing()
+        typed = " ".join(f"model.{field}=…" for field in lacking)
+        parts = {f"the model's {', '.join(lacking)}": typed} if lacking else {}
     settings = study.experiment.hyperparameters
     counted = study.slice is None and any(DEVICES_UNKNOWN in note for note in study.experiment.notes)
     counted = counted and (not settings or any("batch" in key for key in settings))

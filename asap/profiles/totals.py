@@ -16,7 +16,7 @@ from asap.profiles.xprof.tables import MemoryProfile
 PS = 1e-12
 
 _DEVICE, _GPU = re.compile(r"/device:(?:TPU|GPU):\d+"), "/device:GPU"
-_WORK = re.compile(r"XLA Ops|Stream #.*(?:Compute|Kernel)")
+_WORK = re.compile(r"XLA Ops|Stream #(?:\d+$|.*(?:Compute|Kernel))")
 _MODULES = "XLA Modules"
 HOST = "/host:CPU"
 _STREAM = "Stream #"

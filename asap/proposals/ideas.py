@@ -68,10 +68,11 @@ def decisions(families: Iterable[Family]) -> list[tuple[Family, ...]]:
 
 
 def has_units(chip: Chip | None, known: Known) -> bool:
-    """Whether a chip has what a family uses: float8 and SparseCores need units of their own."""
+    """Whether a chip has what a family uses: SparseCores, or float8 that is faster than bf16."""
     if chip is None or known.units is None:
         return True
-    return bool(chip.sparse_cores) if known.units == "sparse_cores" else known.units in chip.peak_flops
+    rates = {**chip.peak_flops, "sparse_cores": math.inf if chip.sparse_cores else 0.0}
+    return rates.get(known.units, 0.0) > rates.get("bf16", 0.0)
 
 
 class Standing(StrEnum):
@@ -160,12 +161,12 @@ def against(study: Study, family: str) -> str | None:
     if is_any_set(known.set, one.hyperparameters, one.environment):
         return "in use"
     has = Causes(study.plan, study.chip, None, one.model).needs | {
-        "gated" if one.model and one.model.gated_mlp else "ungated"
+        "gated" if one.model and one.model.gated_mlp else "ungated",
+        "adapters" if one.workload.adapter_rank else "all weights",
     }
     lacks = one.model is not None and known.needs not in (None, *AXES, *has)
-    return (
-        "in use, or nothing in this run that it touches" if lacks or is_moot(study.plan, one.workload, family) else None
-    )
+    moot = lacks or is_moot(study.plan, one.workload, family)
+    return "in use, or nothing in this run that it touches" if moot else None
 
 
 def is_moot(plan: Plan | None, workload: Workload, family: str) -> bool:

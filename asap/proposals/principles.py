@@ -91,9 +91,8 @@ def remat_principle(direction: Direction, plan: Plan, incumbent: Plan) -> Princi
             return HOST_FOR_RECOMPUTATION
         return replace(found, trade_off="what is not recomputed waits in HBM or in host memory") if on_host else found
     on_device, on_host = _saved_anew(incumbent, plan)
-    return (
-        replace(found, reason="fewer activations are copied to host memory and back") if on_host > on_device else found
-    )
+    fewer = "fewer activations are copied to host memory and back"
+    return replace(found, reason=fewer) if on_host > on_device else found
 
 
 def host_activations_principle(direction: Direction, plan: Plan, incumbent: Plan) -> Principle:

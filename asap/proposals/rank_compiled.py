@@ -40,7 +40,7 @@ def rank_compiled(
     if hardware is not None and hardware.topology is None:
         raise BadInputError(
             f"compiling for {hardware.chip.title} needs the chip itself", where="--verify",
-            hint="asap verify shows how XLA's CPU pipeline shards a plan",
+            hint="`asap verify` shows how XLA's CPU pipeline shards a plan",
         )  # fmt: skip
     experiment = ranked.study.experiment
 
@@ -94,12 +94,9 @@ def _ordered(candidates: list[Candidate], found: dict[Plan, Verification]) -> li
 
 
 def _set_memory(candidate: Candidate, found: dict[Plan, Verification]) -> Candidate:
-    verification = found.get(candidate.plan)
-    return (
-        candidate
-        if verification is None
-        else replace(candidate, prediction=_set_compiled_memory(candidate.prediction, verification))
-    )
+    if (verification := found.get(candidate.plan)) is None:
+        return candidate
+    return replace(candidate, prediction=_set_compiled_memory(candidate.prediction, verification))
 
 
 def _set_compiled_memory(prediction: Prediction, found: Verification) -> Prediction:

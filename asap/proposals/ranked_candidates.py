@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap.core.errors import InsufficientEvidenceError, PlanError
+from asap.core.units import format_seconds
+from asap.evidence.anchor import current_step_time
 from asap.evidence.effect import revise
 from asap.evidence.fact import StatedFact
 from asap.plans import Plan, Remat
@@ -115,13 +117,13 @@ def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCan
     if not plans and study.plan is None:
         reason, hint = (
             "no plan divides batch, sequence and heads over the devices",
-            "asap analyze RUN --batch N --plan PLAN",
+            "`asap analyze RUN --batch N --plan PLAN`",
         )
         raise InsufficientEvidenceError(reason, where=study.experiment.id, hint=hint)
     left_out = tuple(reason for reason in reasons_against.values() if reason)
     if study.plan is not None and study.plan not in plans:
         plans = [study.plan, *plans]
-    predictions = expect(study, plans)
+    predictions = _not_slower(study, expect(study, plans))
     if study.plan is not None and study.plan.remat is None and not any(map(fits, predictions)):
         full = study.experiment.model_copy(update={"plan": study.plan.model_copy(update={"remat": Remat.FULL})})
         found = rank_candidates(replace(study, experiment=full), priors)  # nothing holds less, so that all is searched
@@ -130,7 +132,21 @@ def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCan
     incumbent = next((p for p in predictions if p.plan == study.plan), None)
     gains = precedent_gains(study, plans) if priors is None else priors
     candidates = rank(predictions, study.plan, gains, fits_now=incumbent is None or fits(incumbent))
-    return RankedCandidates(study, incumbent, candidates, left_out, considered=len(candidates))
+    return RankedCandidates(study, incumbent, candidates, left_out, considered=len(plans) - (incumbent is not None))
+
+
+def _not_slower(study: Study, predictions: list[Prediction]) -> list[Prediction]:
+    """Predictions without plans slower than what was measured, where the plan that ran is not known; raises
+    InsufficientEvidenceError where all that fit are."""
+    if study.plan is not None or (measured := current_step_time(study)) is None:
+        return predictions
+    if (least := min((p.step_time.value for p in predictions if fits(p) and p.step_time), default=0)) >= measured.value:
+        said = ("its plan is", ""), ("its plan and precision (bf16 is taken) are", " workload.precision=fp8")
+        unsaid, more = said[study.experiment.workload.precision is None]
+        ran = f"what ran took {format_seconds(measured.value)}, every plan as modelled at least {format_seconds(least)}"
+        hint = f"`asap analyze RUN --plan PLAN{more}`"
+        raise InsufficientEvidenceError(f"{ran}: {unsaid} not on record", where=study.experiment.id, hint=hint)
+    return [one for one in predictions if one.step_time is None or one.step_time.value < measured.value]
 
 
 def _said_in_full(study: Study, plan: Plan) -> Plan:

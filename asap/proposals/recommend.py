@@ -95,14 +95,7 @@ def add_trial(
     advice: Recommendation, trial: OfferedTrial | None, best: Prediction | None, situation: Situation | None
 ) -> Recommendation:
     """Advice that names the most promising setting beside every plan first, where it brings more than any of them: what
-    runs does not fit and does with it, or no plan saves as much.
-
-    Args:
-        advice: without it.
-        trial: the setting.
-        best: the prediction of the first proposal.
-        situation: of the run.
-    """
+    runs does not fit and does with it, or no plan saves as much."""
     if trial is None or (relative := trial.relative_step_time) is None:
         return advice
     if situation is not None and situation.name in TOO_TIGHT:
@@ -197,9 +190,8 @@ def _where_nothing_runs(proposals: tuple[Proposal, ...], considered: int, first:
     best = proposals[0]
     step = best.prediction.step_time
     takes = f": a step is expected to take {format_seconds(step.value)}" if step else ""
-    return Recommendation(
-        first=1, keep_incumbent=False, statement=f"Start with {first} ({_what_changes(best)}){takes}."
-    )
+    statement = f"Start with {first} ({_what_changes(best)}){takes}."
+    return Recommendation(first=1, keep_incumbent=False, statement=statement)
 
 
 def _make_fit(

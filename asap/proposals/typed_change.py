@@ -26,9 +26,8 @@ def read_typed(text: str) -> str:
         option = _OPTION.fullmatch(word) is not None
         if not (option or _SETTING.fullmatch(word) or (after_option and _VALUE.fullmatch(word))):
             hint = "key=value, --option value, xla_flag=value or VARIABLE=value"
-            raise UsageError(
-                f"{plain(word, 60)!r} is nothing that a launcher can be told", where=plain(text, 80), hint=hint
-            )
+            reason = f"{plain(word, 60)!r} is nothing that a launcher can be told"
+            raise UsageError(reason, where=plain(text, 80), hint=hint)
         after_option = option
     if not words:
         raise UsageError("is empty", where="an idea", hint="key=value, --option value, xla_flag=value, VARIABLE=value")
@@ -63,9 +62,8 @@ def add_typed_change(overrides: Overrides, typed: str) -> Overrides:
     text = overrides.text
     if rest and (not contracts()[overrides.stack].one_line or "\n" in text or (text and text[:1] in "{[")):
         raise PlanError(f"{plain(rest[0], 60)}: this launcher takes a file, so only flags and variables can be added")
-    return Overrides(
-        stack=overrides.stack, text=" ".join([*rest, text]).strip(), exports=(*overrides.exports, *exports)
-    )
+    whole = " ".join([*rest, text]).strip()
+    return Overrides(stack=overrides.stack, text=whole, exports=(*overrides.exports, *exports))
 
 
 def _export(word: str) -> str:

@@ -15,7 +15,7 @@ from asap.replay.turns import RecordedTurn, is_result, recorded_name, recorded_t
 from asap.sharding_memory import INTERRUPTED, Kind, Worklog, new_session_name, read_session, readable, verify_session
 
 REPLAY = "replay"
-_ANEW = "asap analyze EXPERIMENT runs it anew"
+_ANEW = "`asap analyze EXPERIMENT` runs it anew"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def replay(session: str, store: ExperimentStore, progress: Callable[[str], None]
         opened = [(turn.opened, turn.compile_options) for turn in turns if turn.opened]
         finished = any(is_result(record) for turn in turns for record in turn.records)
     if not opened:
-        raise NotFoundError("holds no analysis to replay", where=session, hint="asap sessions list shows others")
+        raise NotFoundError("holds no analysis to replay", where=session, hint="`asap sessions list` shows others")
     if not finished:
         reason = "cannot be replayed: its analysis was interrupted before the result"
         raise BadInputError(reason, where=session, hint=_ANEW)

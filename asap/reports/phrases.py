@@ -149,14 +149,14 @@ def bottleneck_name(analysis: Analysis) -> str:
 
 def answered_by(analysis: Analysis) -> str:
     """Who chose the proposals."""
+    model = analysis.agent_model
     if analysis.answered_by == "engine":
-        return f"the engine alone, as {analysis.agent_model} gave no answer"
-    return f"agents on {analysis.agent_model}"
+        return f"the engine alone, as {model} gave no answer"
+    return "no language model" if model.startswith("builtin/") else f"agents on {model}"
 
 
 MODELS_WORDS = "the model's words"
 """How everything that a language model wrote is marked."""
-
 OWN_WORDS = "~ stands before what rests on no figure of the engine"
 
 
@@ -183,7 +183,7 @@ def idea_sentence(idea: Idea) -> str:
         said.append(f"It touches {format_percent(idea.bound.value)} of the step and can save no more.")
     elif idea.standing is not Standing.PREDICTED:
         said.append("What it can save here must be measured.")
-    by = ", by asap optimize --evaluate run --idea with these words" if typed_or_none(idea.change) else ""
+    by = ", by `asap optimize EXPERIMENT --evaluate run --idea` with these words" if typed_or_none(idea.change) else ""
     said += [f"Test: {idea.how}{by}."] if idea.how else []
     return " ".join(said)
 

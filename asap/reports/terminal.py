@@ -84,9 +84,9 @@ def _labelled(label: str, text: str, width: int, most: int | None, style: str = 
 
 
 def _whole_items(line: str) -> str:
-    """A line that was cut, up to its last whole sentence, clause or item of a list."""
+    """A line that was cut, up to its last whole sentence, clause or item of a list in its second half."""
     place = max(line.rfind(mark) for mark in (". ", "; ", ", "))
-    if place <= 0:
+    if place <= len(line) // 2:
         return line + _CUT
     return line[: place + 1] if line[place] == "." else f"{line[: place + 1]} …"
 

@@ -26,7 +26,7 @@ LEAST_SHARE = 0.0005
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of a bar: its kind, what it is called, and how long it is (s, or a share where no step is known)."""
+    """A segment of a bar: its kind, what it is called, and how long it is (s, or a share where no step is known)."""
 
     kind: str
     name: str

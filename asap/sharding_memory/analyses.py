@@ -37,7 +37,7 @@ def stored_analysis(session: str) -> StoredAnalysis:
     records = read_session(session)
     index = analysis_index(records)
     if index is None:
-        raise NotFoundError("holds no analysis", where=session, hint="asap sessions list shows all sessions")
+        raise NotFoundError("holds no analysis", where=session, hint="`asap sessions list` shows all sessions")
     try:
         experiment = Experiment.model_validate(opened_experiment(records[:index]))
         analysis = Analysis.model_validate(records[index].fields["output"])

@@ -51,7 +51,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Scan:
-    """What a stretch of a worklog holds: whole records, then perhaps a torn tail or a bad record."""
+    """What a part of a worklog holds: whole records, then perhaps a torn tail or a bad record."""
 
     records: tuple[Record, ...]
     good_bytes: int

@@ -41,7 +41,7 @@ def readable(session: str) -> Iterator[None]:
     try:
         yield
     except (ValidationError, LookupError, TypeError, AttributeError, ValueError) as error:
-        hint = "asap analyze EXPERIMENT starts anew"
+        hint = "`asap analyze EXPERIMENT` starts anew"
         raise BadInputError("holds records that ASAP does not write", where=session, hint=hint) from error
 
 
@@ -113,7 +113,7 @@ def _scan(session: str, folder: Path | None) -> Scan:
     lock = session_lock(path)
     try:
         if not path.exists():
-            raise NotFoundError("no such session", where=session, hint="asap sessions list shows them")
+            raise NotFoundError("no such session", where=session, hint="`asap sessions list` shows them")
         with suppress(OSError, NotImplementedError):
             lock.acquire()
         return scan(path.read_bytes())

@@ -107,7 +107,7 @@ class Worklog:
         found = scan(_read(descriptor, self._end, size - self._end), self._next, self._head)
         self._advance(found.records, found.good_bytes)
         if found.reason is not None:
-            hint = f"see asap sessions verify {self.session}; start a new session"
+            hint = f"see `asap sessions verify {self.session}`; start a new session"
             raise BadInputError(f"the worklog is damaged: {found.reason}", where=str(self.path), hint=hint)
         return found.torn_bytes
 

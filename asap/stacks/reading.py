@@ -225,10 +225,10 @@ def _microbatches(spec: Spec, said: Settings, groups: int, stages: int) -> int |
         return parts
     found, rest = divmod(whole, micro * groups)
     if rest or not found or parts not in (None, found):
-        keys = f"{batch.whole.key(said) if batch.whole else ''} {whole}", f"{word.key(said)} {micro}"
-        factor = f" x {parts} accumulated" if parts else ""
-        hint = "on these devices it takes another batch or other degrees: say --batch N, or arguments as key=value"
-        reason = f"{keys[0]} is not a multiple of {keys[1]} x {groups} data-parallel groups{factor}"
+        key, factor = batch.whole.key(said) if batch.whole else "", f" x {parts} accumulated" if parts else ""
+        way = "--batch N" if batch.asked else f"{key}=N"
+        hint = f"on these devices it takes another batch or other degrees: say {way}, or arguments as key=value"
+        reason = f"{key} {whole} is not a multiple of {word.key(said)} {micro} x {groups} data-parallel groups{factor}"
         raise PlanError(reason, hint=hint)
     return found
 

@@ -270,4 +270,4 @@ def instead_of_script(text: str, path: Path) -> str:
     log = f"give the log of the run ({prints})" if prints else "give the log of the run"
     is_makefile = path.suffix == ".mk" or path.name.casefold() in ("makefile", "gnumakefile")
     runs = "make -f" if is_makefile else {".py": "python", ".fish": "fish"}.get(path.suffix, "bash")
-    return f"{log}, or asap resolve -- {runs} {shlex.quote(str(path))}"
+    return f"{log}, or `asap resolve -- {runs} {shlex.quote(str(path))}`"

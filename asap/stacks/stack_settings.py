@@ -14,6 +14,8 @@ from asap.core.text import plain
 _ALMOST = 0.93
 """Share of equal letters; the closest names that Megatron-LM has, ``hybrid_override_pattern`` and that of
 multi-token prediction, have 0.92."""
+_TYPED = 0.6
+"""The same for the last part of a setting that was typed, which is said to be unread in any case."""
 _MOST = 3
 _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
 _WORDS = re.compile(r"[^\s,\[\]'\"]+")
@@ -22,18 +24,21 @@ _WHOLE_WORDS, _ENDING = 10, 3
 """Letters from which a name that lacks an ending, of as many letters at most, is taken for it (``…_checkpoint``)."""
 
 
-def near_misses(said: Collection[str], missing: Collection[str]) -> tuple[str, ...]:
-    """A note on settings that nothing asks for and that almost have the name of one that is missing.
+def near_misses(said: Collection[str], missing: Collection[str], typed: Collection[str] = ()) -> tuple[str, ...]:
+    """A note on settings that nothing asks for: those that almost have the name of one that is missing, and all that
+    the user typed.
 
     Args:
         said: names that nothing asks for.
         missing: names that are asked for and not said.
+        typed: those that the user typed beside the file.
     """
-    pairs = [(key, near) for key in sorted(said) if (near := nearest(key, missing))]
-    if not pairs:
-        return ()
-    shown = ", ".join(f"{plain(key, 60)} (did you mean {near}?)" for key, near in pairs[:_MOST])
-    return (f"not read, as there is no such setting: {shown}",)
+    shown, leaves = [], {name.rpartition(".")[2] for name in missing}
+    for key in sorted(said):
+        near = nearest(key, missing) or (key in typed and nearest(key.rpartition(".")[2], leaves, _TYPED))
+        if near or key in typed:
+            shown.append(plain(key, 60) + (f" (did you mean {near.rpartition('.')[2]}?)" if near else ""))
+    return (f"not read: {', '.join(shown[:_MOST])}",) if shown else ()
 
 
 def nearest(key: str, missing: Collection[str], almost: float = _ALMOST) -> str | None:

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 import yaml
 
@@ -21,25 +21,22 @@ PRIMUS_MODULE = "primus_module"
 
 
 def yaml_lines(settings: Mapping[str, str], current: Mapping[str, object] | None = None) -> str:
-    """Settings by dotted key, a section a line: ``parallelism: {tp: 4}``; those without a section on their own.
+    """Settings by dotted key, a section a line: ``parallelism: {tp: 4}``; those without a section come first.
 
     Args:
         settings: what changes.
         current: the settings as they are; a section that holds others, too, says that these stay.
     """
-    sections: dict[str, list[str]] = {}
-    lines: list[str] = []
-    for key, value in settings.items():
-        section, dot, name = key.partition(".")
-        if dot:
-            sections.setdefault(section, []).append(f"{name}: {value}")
-        else:
-            lines.append(f"{key}: {value}")
     kept = {key.partition(".")[0] for key in current or () if key not in settings and "." in key}
-    stay = {section: "  # its other keys stay" if section in kept else "" for section in sections}
-    return "\n".join(
-        [*lines, *(f"{section}: {{{', '.join(terms)}}}{stay[section]}" for section, terms in sections.items())]
-    )
+    tree = sorted(nested(settings).items(), key=lambda one: isinstance(one[1], dict))
+    stay = {key: "  # its other keys stay" for key, value in tree if isinstance(value, dict) and key in kept}
+    return "\n".join(f"{key}: {_in_braces(value)}{stay.get(key, '')}" for key, value in tree)
+
+
+def _in_braces(value: str | dict[str, Any]) -> str:
+    if not isinstance(value, dict):
+        return value
+    return f"{{{', '.join(f'{name}: {_in_braces(one)}' for name, one in value.items())}}}"
 
 
 def to_settings(

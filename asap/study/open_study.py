@@ -68,7 +68,7 @@ def open_record(
     """The record of an ID or a configuration alone; raises like :func:`open_study`."""
     if not _is_configuration(target, store):
         if overrides:
-            raise UsageError("an override is for a configuration file", where=plain(overrides[0], 60))
+            raise UsageError("is no option, and only a file's settings can be changed", where=plain(overrides[0], 60))
         return amend(store.get(target))
     stated = amend(Experiment(id=experiment_id(target, store)))  # -1 in a configuration needs the hardware
     path = user_path(target)

@@ -13,7 +13,7 @@ from asap.hardware import Chip
 from asap.profiles import Operation
 from asap.profiles.collectives import bound_of_kernel, compute_class, is_host_copy_event
 from asap.profiles.operations import longest_first
-from asap.profiles.operators import Cost, OperatorCall, Roof, cost_of, is_misaligned
+from asap.profiles.operators import Cost, OperatorCall, Roof, cost_of, is_misaligned, peak_of
 from asap.profiles.profile import CollectiveKind, Total, Trait
 from asap.traces.analysis.breakdown import RankTimes, exposed_time
 from asap.traces.readers.operators import HostWork, Launched
@@ -73,7 +73,7 @@ def kernel_operations(
         _add(sums, modules, rank, times, hosts.get(rank.rank), chip, len(ranks))
     runs = sum(max(len(rank.steps), 1) for rank, _ in ranks)
     window = sum(NS * (times.window[1] - times.window[0]) for _, times in ranks) / len(ranks)
-    operations = longest_first(_operation(key, found, step_s or window, runs) for key, found in sums.items())
+    operations = longest_first(_operation(key, found, step_s or window, runs, chip) for key, found in sums.items())
     named = sorted(modules.items(), key=lambda each: -each[1])
     return Kernels(operations, tuple(Total(name=name, fraction=share) for name, share in named))
 
@@ -115,14 +115,11 @@ def _collective(kind: str, by: Launched) -> str:
 
 
 def _traits(call: OperatorCall | None, by: Launched, size: int) -> tuple[Trait, ...]:
-    found: list[Trait] = ["recomputed"] if by.recomputed else []
-    if call and call.is_casting:
-        found.append("casting")
-    if call and is_misaligned(call):
-        found.append("misaligned")
-    if 0 < size < _SMALL:
-        found.append("small")
-    return tuple(found)
+    found: tuple[tuple[Trait, bool], ...] = (
+        ("recomputed", by.recomputed), ("casting", bool(call and call.is_casting)),
+        ("misaligned", bool(call and is_misaligned(call))), ("small", 0 < size < _SMALL),
+    )  # fmt: skip
+    return tuple(trait for trait, holds in found if holds)
 
 
 def _add_cost(
@@ -142,11 +139,13 @@ def _shapes(call: OperatorCall) -> str:
     return f"{call.name.partition('::')[2]}({' '.join(f'[{shape}]' for shape in listed)})"
 
 
-def _operation(key: _Key, found: _Sum, whole_s: float, runs: int) -> Operation:
+def _operation(key: _Key, found: _Sum, whole_s: float, runs: int, chip: Chip | None) -> Operation:
     kind = key.collective
     is_copy = is_host_copy_event(key.name)
     measured = found.kind is not None and not kind and not is_copy
-    rate = 1 / found.busy_s if measured and found.busy_s else None
+    busy_s = found.busy_s if measured else 0.0
+    flop_rate, bandwidth = (found.flops / busy_s, found.bytes / busy_s) if busy_s else (None, None)
+    peak = peak_of(chip, key.precision, key.name) if chip else None
     by_name = "host" if is_copy else "unknown" if kind else bound_of_kernel(key.name)
     computes = found.compute_s > found.least_s / 2
     category = kind or (HOST_COPY if is_copy else found.kind or compute_class(key.name))
@@ -155,9 +154,10 @@ def _operation(key: _Key, found: _Sum, whole_s: float, runs: int) -> Operation:
         fraction=found.fraction, time_s=found.fraction * whole_s, occurrences=found.count / runs,
         bound=("compute" if computes else "hbm") if found.least_s and measured else by_name,
         bound_by_name=not (found.least_s and measured), flops=found.flops / runs if measured else None,
-        flop_rate=found.flops * rate if rate else None,
+        flop_rate=flop_rate, flop_utilisation=flop_rate / peak if flop_rate is not None and peak else None,
         bytes_accessed=found.bytes / runs if measured else found.collective_bytes / runs or None,
-        memory_bandwidth=found.bytes * rate if rate else None,
+        memory_bandwidth=bandwidth,
+        memory_utilisation=bandwidth / chip.hbm_bandwidth if bandwidth is not None and chip else None,
         roofline_efficiency=found.least_s / found.known_s if measured and found.known_s else None, shape=found.shapes,
         collective=cast(CollectiveKind, kind) if kind and kind != ANY_COLLECTIVE else None,
         collective_wait=kind == ANY_COLLECTIVE, host_copy=is_copy,

@@ -119,5 +119,5 @@ def test_a_broken_file_of_own_runs_says_how_to_remove_it(run_command, home):
     (home / "own_runs.json").write_text("{")
     done = run_command("predict", RUN, "--plan", "data=256 remat=full")
     assert done.code == 0
-    assert "asap accuracy calibrate --forget removes it" in done.err
+    assert "`asap accuracy calibrate --forget` removes it" in done.err
     assert run_command("accuracy", "calibrate").code == 4

@@ -102,7 +102,7 @@ def test_a_chat_goes_on_with_what_was_stated_and_says_which_analysis_that_is(hom
     assert (again.session, len(again.evidence), other.evidence) == (first.session, 1, ())
     assert latest.session in (again.session, other.session)
     opening = " ".join(again.opening("train.yml"))
-    assert "asap analyze train.yml --hardware v5e-64 analyses it again. On record, 1:" in opening
+    assert "`asap analyze train.yml --hardware v5e-64` analyses it again. On record, 1:" in opening
     anew = analyze(str(file), store=store, stated=here, facts=None)
     assert anew.analysis.warnings[0].startswith("on record from an earlier chat: ")
     assert first.evidence[0].plan not in [one.plan for one in anew.analysis.proposals]

@@ -43,16 +43,13 @@ def test_no_question_is_an_example():
     assert not {text.lower().strip("?. ") for _, text in examples()}.intersection(asked)
 
 
-@pytest.mark.xfail(strict=True, reason="39 of 48 are right; from 0.45 on 36 of 42, but older sets lose more")
 def test_the_threshold_is_calibrated_on_phrasings_that_nothing_was_tuned_on(inquiry):
     once, _, wrong = counts([row for row in read("calibration.tsv") if row["half"] == "calibrated"], inquiry)
     assert once / (once + wrong) >= 0.85
 
 
 @cases("half, once_before, among_before")
-def test_questions_find_their_query_no_less_often_than_before(inquiry, half, once_before, among_before, request):
-    if half == "away":
-        request.applymarker(pytest.mark.xfail(strict=True, reason="25 of 30 since looked-at phrasings are examples"))
+def test_questions_find_their_query_no_less_often_than_before(inquiry, half, once_before, among_before):
     rows = [row for row in read("questions.tsv") if row["half"] == half]
     once, among, _ = counts(rows, inquiry)
     assert (once >= once_before, among >= among_before) == (True, True), (once, among)

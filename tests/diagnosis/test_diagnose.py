@@ -54,8 +54,9 @@ def test_opaque_is_opaque_and_not_inefficient():
     assert diagnosis.bottleneck is Bottleneck.COMPUTE
     assert "not inefficient" in rules(diagnosis)["opaque_operations"].statement
     assert diagnose(profile(operation(0.6, opaque=True), operation(0.35, "compute"))).bottleneck is Bottleneck.OPAQUE
-    attention = diagnose(profile(operation(0.6, "compute", opaque=True, bound_by_name=True), operation(0.3, "hbm")))
-    assert attention.statement.endswith("goes to compute-bound operations, by the names of kernels: fusion 60.0 %.")
+    fused = operation(0.6, "compute", opaque=True, bound_by_name=True).model_copy(update={"name": "fused_attn_ffi.1"})
+    statement = diagnose(profile(fused, operation(0.3, "hbm"))).statement
+    assert statement.endswith("goes to compute-bound operations, by the names of kernels: attention 60.0 %.")
 
 
 def test_an_idle_device_is_found_between_operations():

@@ -19,7 +19,9 @@ from asap.experiments.logs import text as texts
 from asap.experiments.logs.checks import contradictions
 from asap.experiments.logs.read import is_log, read_log
 from asap.experiments.logs.settings import settings_of
+from asap.experiments.observed import MeasuredStep
 from asap.models import Workload
+from asap.proposals.propose import propose
 from asap.proposals.ranked_candidates import rank_candidates
 from asap.study.open_study import open_study
 from asap.study.study import outcome_of_log, study_of
@@ -157,19 +159,18 @@ def test_a_log_without_its_model_takes_the_only_configuration_beside_it_unless_t
         (tmp_path / f"run{number}.toml").write_text(text)
     found = open_study(str(tmp_path), ExperimentStore(tmp_path / "store")).experiment
     taken = (flavor, copies) == ("1.7B", 1)
-    assert found.measured is not None
-    assert (found.model.layers if found.model else None) == (28 if taken else None)
+    assert (found.measured is None, found.model and found.model.layers) == (False, 28 if taken else None)
     assert ("run0.toml" in found.notes[0]) is taken
 
 
-def test_a_secret_in_the_settings_does_not_reach_the_record(write):
-    assert "0123456789abcdef" not in record(write(MEGATRON)).model_dump_json()
+def test_no_secret_of_the_settings_reaches_the_record_and_an_override_wins_over_them(write):
+    found = record(write(MEGATRON), "global_batch_size=256")
+    assert ("0123456789abcdef" in found.model_dump_json(), found.workload.global_batch) == (False, 256)
 
 
 def test_a_block_that_is_cut_is_said_to_be(write):
     found = record(write(MEGATRON[: MEGATRON.index("  seq_length")]), "workload.sequence_length=4096")
-    assert any("are cut" in note for note in found.notes)
-    assert found.workload.sequence_length == 4096
+    assert (any("are cut" in note for note in found.notes), found.workload.sequence_length) == (True, 4096)
 
 
 def test_of_two_blocks_that_differ_the_later_counts(write):
@@ -194,6 +195,14 @@ def test_the_slowest_steps_are_listed_and_the_rest_counted(write):
     assert (note.count("(step"), note[-10:]) == (5, "and 5 more")
 
 
+def test_of_very_many_steps_parts_are_read_and_nothing_that_stands_once_is_lost(write):
+    lines = [f"step: {n}  loss:  8.1  memory: 62.1GiB(77%)  tps: {8000 + n % 9}\n" for n in range(200_000)]
+    lines[90_000] += "Model llama3 8B size: 8,030,261,248 total parameters\n"
+    reading = read_log(write("".join([*lines, "CUDA out of memory. Tried to allocate 2 GiB\n"])))
+    assert (reading.ending.kind, reading.statements["parameters"]) == ("out_of_memory", "8030261248")
+    assert (reading.runs, reading.measured.tokens_per_second_per_device) == (1, pytest.approx(8004, abs=1))
+
+
 def test_what_is_free_tells_what_was_needed(write):
     failed = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB"
     free = "GPU 0 has a total capacity of 79.25 GiB of which 1.10 GiB is free. Process 7 has 78.14 GiB memory in use."
@@ -212,10 +221,6 @@ def test_a_batch_that_is_smaller_than_what_is_taken_at_once_is_asked(write):
     text = "Instantaneous batch size per device = 28\nGradient Accumulation steps = 1\n"
     text += KNOWN["a trainer that does not say what it trains"]["text"]
     assert any("give the batch" in note for note in record(write(text)).notes)
-
-
-def test_an_override_wins_over_what_the_log_says(write):
-    assert record(write(MEGATRON), "global_batch_size=256").workload.global_batch == 256
 
 
 def test_a_log_is_known_by_its_name_or_by_what_it_holds(write):
@@ -248,15 +253,10 @@ CROSSED = KEPT["CROSSED"]
 )
 def test_a_number_that_the_rest_of_a_log_does_not_make_is_named(name, before, factor, write):
     """Of what contradicts itself no step is taken, and the user is asked."""
-    text, changed = re.subn(
-        rf"({before})([\d,.]+\d|\d)",
-        lambda found: f"{found[1]}{float(found[2].replace(',', '')) * factor:.15g}",
-        KNOWN[name]["text"],
-    )
+    times = lambda found: f"{found[1]}{float(found[2].replace(',', '')) * factor:.15g}"  # noqa: E731
+    text, changed = re.subn(rf"({before})([\d,.]+\d|\d)", times, KNOWN[name]["text"])
     found = record(write(text))
-    assert changed
-    assert "contradicts itself" in found.notes[0]
-    assert found.measured is None
+    assert (changed > 0, "contradicts itself" in found.notes[0], found.measured) == (True, True, None)
 
 
 HOSTILE = {
@@ -300,10 +300,13 @@ def test_what_a_log_lacks_is_asked_for_at_once_and_then_it_is_analysed(name, wri
     path = write(KNOWN[name]["text"])
     with pytest.raises(AsapError) as asked:
         rank_candidates(study_of(create_experiment("run", Statement(), config=path)))
-    hint = asked.value.hint
     options = {"global_batch": "--batch", "sequence_length": "--sequence", "hardware": "--hardware"}
-    said = {field: SAID[field] for field, option in options.items() if option in hint}
+    said = {field: SAID[field] for field, option in options.items() if option in asked.value.hint}
     said |= {"hardware": "h100-2"} if name.startswith("composer") else {}
-    model = ("model=gpt2",) if "model=NAME" in hint else ()
-    found = rank_candidates(study_of(create_experiment("run", Statement(**said), config=path, overrides=model)))
-    assert found.candidates
+    model = ("model=gpt2",) if "model=NAME" in asked.value.hint else ()
+    run = create_experiment("run", Statement(**said), config=path, overrides=model)
+    found = propose(rank_candidates(study_of(run)), lambda *_: ())
+    least = min(one.prediction.step_time.value for one in found.proposals)
+    fast = run.model_copy(update={"measured": MeasuredStep(seconds=0.9 * least, source="a log")})
+    with pytest.raises(AsapError, match="every plan as modelled at least"):
+        rank_candidates(study_of(fast))

@@ -121,6 +121,8 @@ def test_what_is_obsolete_or_harmful_is_named():
     checker = "xla_tpu_enable_sdc_checker"
     assert ("harmful", checker) in unwise({"LIBTPU_INIT_ARGS": f"--{checker}=True"}, situation("data=8"))
     assert unwise({"NCCL_P2P_DISABLE": "1"}, situation("data=8", "rtx4090")) == set()
+    unknown = situation("data=64", "h100", None)
+    assert missing({}, unknown) == set() != unwise(given, unknown)
 
 
 def test_flags_in_the_wrong_variable_and_flags_given_twice():

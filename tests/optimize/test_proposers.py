@@ -13,7 +13,8 @@ from asap.evidence.step_belief import Prior, Result, StepBelief, believe, plans_
 from asap.experiments.create import Statement, create_experiment
 from asap.optimize.outcome import Code, Outcome, Status, Try, feedback
 from asap.optimize.proposers.memory_belief import MemoryKernel, probability_fits
-from asap.optimize.proposers.model_guided import ModelGuided, blamed
+from asap.optimize.proposers.model_guided import ModelGuided
+from asap.optimize.proposers.refusals import blamed, refused_setting, words_of
 from asap.optimize.proposers.study_prior import Searched
 from asap.optimize.results import best_of
 from asap.plans import Plan
@@ -21,6 +22,7 @@ from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel, plan_distances
 from asap.proposals.test_worth import expected_saving
 from asap.study.study import study_of
+from tests.cases import cases
 
 KERNEL = load_calibration().full.residual_kernel
 MEMORY = MemoryKernel(0.0, 0.2)
@@ -187,8 +189,7 @@ def test_what_lies_next_to_what_was_refused_is_doubted_and_what_was_lost_is_trie
     assert proposer.propose(refused).configuration != "0"
     assert proposer.propose([died(1, 0, "lost", Code.PREEMPTED)]).configuration == "0"
     again = [died(number, 0, "lost", Code.PREEMPTED) for number in (1, 2, 3)]
-    assert (found := proposer.propose(again)) is not None
-    assert found.configuration != "0"
+    assert proposer.propose(again).configuration != "0"
 
 
 def test_what_runs_now_is_tried_again_where_it_was_lost():
@@ -197,8 +198,7 @@ def test_what_runs_now_is_tried_again_where_it_was_lost():
     proposed = [proposer.propose(lost[:count]) for count in range(4)]
     assert [each.configuration for each in proposed if each] == ["0", "0", "0", "1"]
     known = ModelGuided(line([3.0, 1.0, 2.0]), KERNEL, first="0", known=(Result("0", 3.0, 0.0, 1),))
-    assert (found := known.propose([])) is not None
-    assert found.configuration == "1"
+    assert known.propose([]).configuration == "1"
 
 
 def test_noise_that_leaves_the_winner_open_is_measured_again():
@@ -207,8 +207,7 @@ def test_noise_that_leaves_the_winner_open_is_measured_again():
     suggestion = proposer.propose(tries)
     assert suggestion.why.startswith("again")
     tries.append(done(3, int(suggestion.configuration), 1.0, 0.05))
-    assert (best := best_of(tries)) is not None
-    assert best.step_time_s == pytest.approx(1.0, abs=0.01)
+    assert best_of(tries).step_time_s == pytest.approx(1.0, abs=0.01)
 
 
 def test_what_the_launcher_has_no_words_for_is_not_proposed():
@@ -220,8 +219,7 @@ def test_what_the_launcher_has_no_words_for_is_not_proposed():
 def test_after_a_refusal_something_less_like_it_is_tried():
     """Here all lie within a reach of what was refused, so none of them is more likely to run than not."""
     prior = line([1.0, 1.01, 1.02])
-    suggestion = ModelGuided(prior, KERNEL).propose([died(1, 0, "rejected", Code.INVALID)])
-    assert suggestion.configuration == "2"
+    assert ModelGuided(prior, KERNEL).propose([died(1, 0, "rejected", Code.INVALID)]).configuration == "2"
 
 
 def test_a_setting_that_the_launcher_refuses_is_found_out():
@@ -235,21 +233,25 @@ def test_a_setting_that_the_launcher_refuses_is_found_out():
     assert sum(blamed(tries[:1]).values()) == pytest.approx(1)
 
 
+@cases("ran, refused, message, next_one, setting")
+def test_what_a_message_names_is_not_tried_again(ran, refused, message, next_one, setting):
+    said = Outcome(status="rejected", provenance=Provenance.MEASURED, feedback=(feedback(Code.INVALID, message),))
+    tries = [done(1, ran, 1.0), Try(number=2, configuration=refused, why="", outcome=said)]
+    assert refused_setting(words_of(next_one), blamed(tries, words_of)) == setting
+
+
 def test_what_ran_out_of_memory_is_repaired_by_the_nearest_that_is_likely_to_fit():
     prior = line([1.0, 1.1, 1.2, 1.3, 1.4], fill=[0.95, 0.9, 0.8, 0.4, 0.3])
     proposer, tries = ModelGuided(prior, KERNEL, MEMORY), list[Try]()
     for number in (1, 2):
         suggestion = proposer.propose(tries)
         lost = died(number, int(suggestion.configuration), "rejected", Code.OUT_OF_MEMORY)
-        assert lost.outcome is not None
         outcome = proposer.repaired(lost.outcome, lost.configuration, tries)
         tries.append(lost.model_copy(update={"outcome": outcome}))
     repair = outcome.feedback[0].repair
-    assert prior.log_fill is not None
     assert prior.log_fill[int(repair.text)] < prior.log_fill[int(tries[-1].configuration)]
     suggestion = proposer.propose(tries)
-    assert suggestion.configuration == repair.text
-    assert suggestion.why.startswith("repairs try 2")
+    assert (suggestion.configuration, suggestion.why[:13]) == (repair.text, "repairs try 2")
 
 
 def test_where_what_runs_now_does_not_fit_the_first_try_is_near_it():

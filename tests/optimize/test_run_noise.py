@@ -105,8 +105,9 @@ def test_runs_that_differ_are_repeated_and_tell_by_how_much():
     prior, truth = machine(1)
     proposer = ModelGuided(prior, KERNEL, first="3")
     tries = [ran(1, "3", truth[3])]
-    again = proposer.propose(tries)
-    assert (again.configuration, again.why[:5]) == ("3", "again")
+    under_way = [Try(number=0, configuration="3", why=""), ran(1, "5", truth[5])]
+    assert [proposer.propose(each).why[:5] for each in (tries, under_way)] == ["again", "again"]
+    assert proposer.propose(under_way).configuration == proposer.propose(tries).configuration == "3"
     tries.append(ran(2, "3", 1.3 * truth[3]))
     noise = noise_of(tries)
     assert noise.matters

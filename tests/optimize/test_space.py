@@ -25,7 +25,7 @@ def space(tmp_path):
 @pytest.mark.process
 def test_the_loop_finds_the_best_keeps_the_rules_and_goes_on(run_command, space, tmp_path, monkeypatch):
     monkeypatch.setenv("STARTS", str(tmp_path / "starts"))
-    command = f'"{sys.executable}" "{TRAINER}" good {{overrides}}'
+    command = f'"{sys.executable}" "{TRAINER}" good {{overrides}} # {{try}}'
     given = ("--command", command, "--steps", "5", "--yes", "--format", "json")
     assert run_command("optimize", "run", "--space", str(space), *given, "--budget", "6", "--session", "s").code == 0
     done = run_command("optimize", "resume", "s", "--budget", "24", "--yes", "--format", "json")
@@ -38,7 +38,7 @@ def test_the_loop_finds_the_best_keeps_the_rules_and_goes_on(run_command, space,
         assert "ici_tensor_parallelism=1" not in words
         assert any("num_vocab_tiling" in word for word in words) == ("remat_policy=minimal" in words)
         assert not any("STARTS_TOO" in word for word in words)
-    assert "export STARTS_TOO=" in found["best"]["lines"][0]
+    assert ("export STARTS_TOO=" in found["best"]["lines"][0], found["best"]["lines"][-1][-6:]) == (True, "# best")
 
 
 def test_without_optuna_nothing_is_run(run_command, space, tmp_path, monkeypatch):

@@ -120,9 +120,9 @@ def _optimize(inquiries: Inquiries) -> Tool:
 
 def show_optimization(session: Annotated[str, Field(description="its name")]) -> Answer:
     """Show a session of ``asap optimize``: every try with its outcome and feedback, the best so far, the cost."""
-    from asap.optimize.by_evaluation import open_session, report_of
+    from asap.optimize.by_space import report_of_any
 
-    return report_of(*open_session(session)).model_dump(mode="json", exclude_none=True, exclude={"schema_"})
+    return report_of_any(session).model_dump(mode="json", exclude_none=True, exclude={"schema_"})
 
 
 def _one_line(error: AsapError | ValidationError) -> str:

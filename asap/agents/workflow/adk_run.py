@@ -234,10 +234,10 @@ def run_agents(
         except KeyboardInterrupt:
             worklog.append(Kind.NOTE, {"event": INTERRUPTED})
             progress("interrupted: what there is")
-            hint = f"asap sessions show {worklog.session}"
+            hint = f"`asap sessions show {worklog.session}`"
             return built.nodes.proposals(), InterruptedRunError(INTERRUPTED, where=settings.model, hint=hint)
         except (AsapError, ValidationError) as error:
-            hint = (isinstance(error, ServiceError) and error.hint) or f"asap sessions show {worklog.session}"
+            hint = (isinstance(error, ServiceError) and error.hint) or f"`asap sessions show {worklog.session}`"
             failure = ServiceError(_reason(error), where=settings.model, hint=hint)
             worklog.append(Kind.ERROR, {"where": "analysis", "type": type(error).__name__, "message": str(failure)})
             return built.nodes.proposals(), failure

@@ -124,7 +124,9 @@ def analyze(
 
 def note_facts(study: Study, facts: Sequence[StatedFact], target: str) -> Study:
     """A study that says which facts of an earlier session hold for it."""
-    note = f"on record from an earlier chat: {'; '.join(map(str, facts))} (asap chat {target}: forget 1 takes it back)"
+    note = (
+        f"on record from an earlier chat: {'; '.join(map(str, facts))} (`asap chat {target}`: forget 1 takes it back)"
+    )
     return replace(study, experiment=study.experiment.knowing(first=(note,)), warnings=(note, *study.warnings))
 
 

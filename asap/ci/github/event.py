@@ -113,4 +113,4 @@ def _event_of_run(repository: str, run: _Run) -> Event:
 
 def _no_event(path: Path, reason: str) -> BadInputError:
     message = f"is not a workflow_run or pull_request event: {reason}"
-    return BadInputError(message, where=str(path), hint="see the workflows that asap ci init writes")
+    return BadInputError(message, where=str(path), hint="see the workflows that `asap ci init` writes")

@@ -78,7 +78,8 @@ class Repository:
         """
         found = self._run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}")
         if found.returncode:
-            hint = f"git fetch origin {plain(reference, 80)}; after a force push, name the branch instead"
+            branch = plain(reference, 80).removeprefix("origin/")
+            hint = f"git fetch origin {branch}; after a force push, name the branch instead"
             raise NotFoundError("no such commit in this clone", where=plain(reference, 80) or "(empty)", hint=hint)
         return found.stdout.decode().strip()
 

@@ -92,7 +92,9 @@ def _log(analysis: "Analysis", path: Path, target: str) -> None:
     print(f"logged to {target}: {len(tags)} tags, asap/analysis.json, asap/report.html")
 
 
-Run = Annotated[str, typer.Argument(help="An experiment ID or a profile.", autocompletion=experiments)]
+Run = Annotated[
+    str, typer.Argument(help="An experiment ID, a configuration, log or profile.", autocompletion=experiments)
+]
 
 
 def compare(

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Shard by tensor and layer, in programs (docs/mapping.md).")
 
 File = Annotated[Path, typer.Argument(help="A program of the mapping language.")]
-Of = Annotated[str | None, typer.Option("--experiment", help="Check against the model and hardware of an experiment.")]
+Of = Annotated[
+    str | None,
+    typer.Option(
+        "--experiment", help="Check against the model and hardware of an experiment, a configuration or a log."
+    ),
+]
 Model = Annotated[str | None, typer.Option(help="Check against a model: llama2-70b.")]
 Hardware = Annotated[str | None, typer.Option(help="Check against a machine: v5e:4x4, v5p-512.")]
 Llm = Annotated[str | None, typer.Option(help="Language model that proposes; default: the built-in proposer.")]
@@ -142,13 +147,14 @@ def space(
 
 @app.command()
 def write(
-    experiment: Annotated[str, typer.Argument(help="An experiment ID.")],
+    experiment: Annotated[str, typer.Argument(help="An experiment ID, a configuration or a log.")],
     plan: Annotated[str | None, typer.Option(help="Another plan than the one on record.")] = None,
+    hardware: Annotated[str | None, typer.Option(help="Chips of the run: v5e-256, h100-64.")] = None,
 ) -> None:
     """Print the plan of an experiment as a program. Uses its own logical axis rules where it has them (MaxText)."""
     from asap.compiler.program_facts import experiment_program
 
-    text, left_out = experiment_program(_experiment(experiment), plan)
+    text, left_out = experiment_program(_experiment(experiment, hardware), plan)
     print(text, end="")
     if left_out:
         warn(f"rules of MaxText that the language has no words for: {', '.join(left_out)}")
@@ -200,13 +206,15 @@ def optimize(
 def _facts(experiment: str | None, model: str | None, hardware: str | None) -> "ProgramFacts":
     from asap.compiler.program_facts import program_facts
 
-    return program_facts(_experiment(experiment) if experiment else None, model, hardware)
+    return program_facts(_experiment(experiment, hardware) if experiment else None, model, hardware)
 
 
-def _experiment(name: str) -> "Experiment":
+def _experiment(name: str, hardware: str | None) -> "Experiment":
     from asap.experiments import ExperimentStore
+    from asap.experiments.create import Statement, amend
+    from asap.study.open_study import open_record
 
-    return ExperimentStore().get(name)
+    return open_record(name, ExperimentStore(), lambda record: amend(record, Statement(hardware=hardware)))
 
 
 def _read(file: Path) -> str:
@@ -236,15 +244,15 @@ def _print_feedback(file: Path, found: "Sequence[Feedback]") -> None:
 
 
 def _print_laid(title: str, rows: "Sequence[Laid]") -> None:
-    def over(row: "Laid") -> str:
-        return "(" + ", ".join("+".join(axes) or "-" for axes in row.axes) + ")"
-
-    def lines(row: "Laid") -> str:
-        return ", ".join(str(line) for line in dict.fromkeys(row.lines) if line)
-
     table = [
-        (row.tensor, row.layers or "", " x ".join(str(length or "?") for length in row.shape), over(row),
-         row.share or "", lines(row))
+        (
+            row.tensor,
+            row.layers or "",
+            " x ".join(str(length or "?") for length in row.shape),
+            f"({', '.join('+'.join(axes) or '-' for axes in row.axes)})",
+            row.share or "",
+            ", ".join(str(line) for line in dict.fromkeys(row.lines) if line),
+        )
         for row in rows
-    ]  # fmt: skip
+    ]
     print_table((title, "layers", "shape", "split over", "on a device", "line"), table)

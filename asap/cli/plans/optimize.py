@@ -194,12 +194,9 @@ def resume(
 @app.command()
 def show(session: SessionName, form: Form = Plain.TERMINAL) -> None:
     """Show every try of a session and the best so far."""
-    from asap.optimize.by_evaluation import report_of
-    from asap.optimize.by_space import SpaceRequest, open_any, report_of_space
+    from asap.optimize.by_space import report_of_any
 
-    request, opened = open_any(session)
-    found = report_of_space(request, opened) if isinstance(request, SpaceRequest) else report_of(request, opened)
-    _print(found, form)
+    _print(report_of_any(session), form)
 
 
 @app.command()

@@ -65,7 +65,7 @@ def _study(terms: list[str], stated: "Statement", config: Path | None) -> "Study
     if config is not None:
         return study_of(create_experiment("configuration", stated, config=config, overrides=terms))
     if not terms:
-        raise UsageError("give an experiment, a configuration or a profile", where="asap predict")
+        raise UsageError("give an experiment, a configuration or a profile", where="predict")
     return open_study(terms[0], ExperimentStore(), lambda record: amend(record, stated), overrides=terms[1:])
 
 

@@ -113,7 +113,7 @@ def calibrate(
     for run in known.runs:
         if run.how:
             print(f"{run.id}: {run.how}")
-    print(f"{len(known.runs)} of your runs correct predictions. To remove them: asap accuracy calibrate --forget")
+    print(f"{len(known.runs)} of your runs correct predictions. To remove them: `asap accuracy calibrate --forget`")
 
 
 def _own_program(name: str, command: str | None, logs: list[Path], steps: int, yes: bool) -> "Reading":
@@ -231,5 +231,5 @@ def _summary(score: dict[str, float | None], waiting: int) -> str:
         )
     if score["memory_verdicts"]:
         said.append(f"{score['memory_right']} of {score['memory_verdicts']} verdicts on memory right")
-    said.append(f"{waiting} predictions without an outcome" + (": state it in asap chat" if waiting else ""))
+    said.append(f"{waiting} predictions without an outcome" + (": state it in `asap chat`" if waiting else ""))
     return "; ".join(said) + "."

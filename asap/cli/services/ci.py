@@ -67,7 +67,7 @@ def check(
     from asap.core.errors import UsageError
 
     if base is None:
-        raise UsageError("there is nothing to compare with", where="--base", hint="asap ci --base origin/main")
+        raise UsageError("there is nothing to compare with", where="--base", hint="`asap ci --base origin/main`")
     options = Options(
         configurations=tuple(files or ()),
         policy=read_policy(policy) if policy else None,

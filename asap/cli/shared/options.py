@@ -55,12 +55,9 @@ def read_preferences(allow: Sequence[str], steps_to_go: int | None = None, price
     from asap.levers.table import ON_REQUEST
     from asap.study.study import Preferences
 
-    for name in allow:
-        if name not in ON_REQUEST:
-            known = ", ".join(ON_REQUEST)
-            raise UsageError(
-                f"{plain(name, 40)!r} is not a lever that can be allowed", where="--allow", hint=f"one of {known}"
-            )
+    if unknown := [plain(name, 40) for name in allow if name not in ON_REQUEST]:
+        message, known = f"{unknown[0]!r} is not a lever that can be allowed", ", ".join(ON_REQUEST)
+        raise UsageError(message, where="--allow", hint=f"one of {known}")
     if prices is None:
         return Preferences(frozenset(allow), steps_to_go)
     from asap.ci.source.policy import read_prices

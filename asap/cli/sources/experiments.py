@@ -50,7 +50,7 @@ def add(
         warn(note)
     if kept.measured is not None:
         print(f"measured step: {kept.measured}")
-    print(f"added {kept.id}: asap analyze {kept.id}")
+    print(f"added {kept.id}: `asap analyze {kept.id}`")
 
 
 @app.command("list")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Read a profile: KPIs, operations, roofline.")
 
-Path = Annotated[str, typer.Argument(help="Log directory, run folder, *.xplane.pb file or GPU trace.")]
+Path = Annotated[str, typer.Argument(help="Log directory, run folder, *.xplane.pb file, GPU trace or experiment.")]
 Top = Annotated[int, typer.Option(min=1, help="Maximum number of operations to print.")]
 
 
@@ -87,10 +87,11 @@ def _told_apart(operations: "Sequence[Operation]") -> "list[Operation]":
 
 
 def _read(path: str) -> "Profile":
+    from asap.experiments import ExperimentStore
     from asap.traces.recording import read_recording
 
     with progress() as show:
-        return read_recording(path, progress=show)
+        return read_recording(ExperimentStore().profile_of(path), progress=show)
 
 
 def _print_warnings(profile: "Profile") -> None:

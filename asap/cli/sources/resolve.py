@@ -60,7 +60,8 @@ def _show(path: Path, format: Plain, stated: "Statement", add: str | None) -> No
         rows = [("stack", reading.stack or "unknown", "")]
         said = settings.model_dump(exclude_none=True)
         rows += [(name, as_setting(value), "settings") for name, value in said.items()]
-        rows += [(name, value, "hardware") for name, value in _hardware(reading)]
+        known = reading.hardware.model_dump(exclude_none=True)
+        rows += [(name, str(known[name]), "hardware") for name in ("chip", "named", "network") if name in known]
         rows += [(name, value, "measured") for name, value in _measured(reading)]
         if reading.lines:
             where = f"line {reading.ending.line_number}" if reading.ending.line else ""
@@ -73,30 +74,23 @@ def _show(path: Path, format: Plain, stated: "Statement", add: str | None) -> No
         _keep(path, stated, add)
 
 
-def _hardware(reading: "LogReading") -> list[tuple[str, str]]:
-    known = reading.hardware.model_dump(exclude_none=True)
-    return [(name, str(value)) for name, value in known.items() if name in ("chip", "named", "network")]
-
-
 def _measured(reading: "LogReading") -> list[tuple[str, str]]:
     from asap.core.units import counted, format_bytes, format_percent, format_seconds, significant
 
     found, step = reading.measured, reading.measured.step
-    rows = []
+    rows = list[tuple[str, str]]()
     if step.median and step.least and step.most:
         spread = f"{format_seconds(step.least)} to {format_seconds(step.most)}, {counted(step.steps, 'steady step')}"
         rows.append(("step", f"{format_seconds(step.median)} ({spread})"))
     if step.slow:
         rows.append(("slow steps, left out", step.slowest))
-    if found.tokens_per_second_per_device:
-        rows.append(("tokens/s of a device", significant(found.tokens_per_second_per_device)))
-    if found.tflops_per_device:
-        rows.append(("TFLOP/s, as the program counts", significant(found.tflops_per_device)))
-    if found.mfu:
-        rows.append(("MFU, as the program counts it", format_percent(found.mfu)))
-    if found.peak_memory_bytes:
-        rows.append(("peak memory", format_bytes(found.peak_memory_bytes)))
-    return rows
+    others = (
+        ("tokens/s of a device", found.tokens_per_second_per_device, significant),
+        ("TFLOP/s, as the program counts", found.tflops_per_device, significant),
+        ("MFU, as the program counts it", found.mfu, format_percent),
+        ("peak memory", found.peak_memory_bytes, format_bytes),
+    )
+    return rows + [(name, put(value)) for name, value, put in others if value]
 
 
 def _keep(path: Path, stated: "Statement", id: str) -> None:
@@ -106,7 +100,7 @@ def _keep(path: Path, stated: "Statement", id: str) -> None:
     store = ExperimentStore()
     store.check_id(id)
     store.add(create_experiment(id, stated, config=path))
-    print(f"added {id}: asap analyze {id}")
+    print(f"added {id}: `asap analyze {id}`")
 
 
 def _catch(command: list[str], yes: bool, stated: "Statement", add: str | None, seconds: float, format: Plain) -> None:
@@ -135,4 +129,4 @@ def _catch(command: list[str], yes: bool, stated: "Statement", add: str | None, 
         warn(note)
     if add is not None:
         ExperimentStore().add(experiment)
-        print(f"added {add}: asap analyze {add}")
+        print(f"added {add}: `asap analyze {add}`")

@@ -16,13 +16,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Replay the trace of a run, and ask what a change would bring.")
 
-Paths = Annotated[
-    list[str],
-    typer.Argument(
-        help="Kineto *.json[.gz], *.xplane.pb, nsys-jax thunks, *.parquet of passes, Chakra *.et, or a folder."
-    ),
-]
-Path = Annotated[str, typer.Argument(help="One trace, or a folder with all ranks of one run.")]
+_TRACES = "Traces of one run (Kineto, XPlane, nsys, nsys-jax, Chakra), a folder of them, or an experiment."
+Paths = Annotated[list[str], typer.Argument(help=_TRACES)]
+Path = Annotated[str, typer.Argument(help="One trace, a folder with all ranks of one run, or an experiment.")]
 
 
 _CHANGES = re.sub("\n{2,}", "\n", f"{GRAMMAR}\nWith --experiment also\n{SETTINGS}")
@@ -35,7 +31,7 @@ def load(paths: Paths, form: Form = Plain.TERMINAL) -> None:
     from asap.reports.trace_facts import clock_sentence, contents_table
     from asap.traces.summary import describe
 
-    report = describe(_graph(paths))
+    report = describe(_graph(_located(paths)))
     if form is Plain.JSON:
         print_json(report)
         return
@@ -59,6 +55,7 @@ def replay(
     from asap.traces.recording import read_hosts
     from asap.traces.summary import report_replay
 
+    paths = _located(paths)
     graph = _graph(paths)
     hosts = {number: work for path in paths for number, work in read_hosts(path).items()}
     report = report_replay(graph, hosts)
@@ -115,9 +112,17 @@ def _what_if(path: str, changes: list[str], experiment: str | None, plan: str | 
             parse_change(change)
     study = open_study(experiment, ExperimentStore()) if experiment is not None else None
     traced = read_plan(study, plan) if study is not None and plan else None
+    (path,) = _located([path])
     graph = _graph([path])
     found = what_if(graph, changes, study, traced, path)
     return what_if_report(graph, changes, found, read_hosts(path))
+
+
+def _located(paths: list[str]) -> list[str]:
+    """Paths of traces, and of those of experiments."""
+    from asap.experiments import ExperimentStore
+
+    return [ExperimentStore().profile_of(path) for path in paths]
 
 
 def _graph(paths: list[str]) -> "Graph":

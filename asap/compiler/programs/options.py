@@ -90,7 +90,7 @@ class CompileOptions:
         if strays := [flag for flag in self.flags if not flag.startswith("--")]:
             raise UsageError(f"{plain(strays[0], 60)} is no flag", where="--flags", hint="write --name=value")
         if self.mapping and self.maxtext:
-            hint = "asap map explain prints the logical_axis_rules that MaxText takes"
+            hint = "`asap map explain` prints the logical_axis_rules that MaxText takes"
             raise UsageError("--mapping is for the reference step and --train-step, not for --maxtext", hint=hint)
 
     @property
@@ -201,7 +201,7 @@ def maxtext_settings(experiment: Experiment, plan: Plan) -> dict[str, Any]:
     own = ((key, v) for key, v in experiment.hyperparameters.items() if not key.startswith(OURS))
     recorded = {key: v for key, v in own if v != REDACTED and key != "base_config"}
     if experiment.workload.framework != "MaxText" or not recorded:
-        hint = "asap experiments add ID --config run.yml"
+        hint = "`asap experiments add ID --config run.yml`"
         raise InsufficientEvidenceError("no MaxText settings are on record", where=experiment.id, hint=hint)
     batch, layers = experiment.workload.global_batch, experiment.model.layers if experiment.model else None
     topology = experiment.hardware.topology

@@ -217,11 +217,11 @@ def device_rates(chip: Chip) -> DeviceRates:
     """Figures of one device of a chip.
 
     Raises:
-        BadInputError: the clock of the chip is not known.
+        BadInputError: the clock of a TPU is not known; no time of a GPU is read from cycles.
     """
     peak = chip.peak_flops["bf16"] / chip.devices
     units = _MATRIX_UNITS.get(chip.name)
-    if chip.clock is None and units is None:
+    if chip.clock is None and units is None and chip.kind == "tpu":
         raise BadInputError("the clock is not known, so cycles cannot be read", where=chip.title)
     return DeviceRates(
         clock=chip.clock or peak / (2 * (units or 1) * chip.matmul_tile**2),

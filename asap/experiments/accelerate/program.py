@@ -23,12 +23,12 @@ from asap.experiments.accelerate.arguments import (
 )
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, blamed_on, find_named, named_document, open_variable
+from asap.experiments.launch.refusal import check_arguments
 from asap.experiments.processes import set_devices, set_nodes
 from asap.experiments.remarks import note_on_attention
 from asap.experiments.shell import has_substitution
 from asap.experiments.tables.deepspeed import named_configuration
 from asap.experiments.tables.reader import read_table, sources_of
-from asap.experiments.training_program import check_arguments
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import FSDP, KIND, OPTION, SIZES, fsdp_option, is_fsdp
 from asap.stacks.deepspeed import stack as inline

@@ -26,9 +26,9 @@ from asap.experiments.accelerate.trainer_file import (
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, below_variable, find_named, missing, named_document
 from asap.experiments.huggingface_model import NO_MODEL
+from asap.experiments.launch.refusal import METHODS, check_arguments, check_program
 from asap.experiments.processes import PYTHON, add_processes, in_one_process
 from asap.experiments.shell import Command, Start, has_substitution, words
-from asap.experiments.training_program import METHODS, check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import KIND, OPTION
 from asap.stacks.deepspeed.stack import IN_FILE

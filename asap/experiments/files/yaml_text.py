@@ -67,12 +67,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Reading:
-    """Nodes turned into values.
-
-    Args:
-        loader: which composed them.
-        where: the file, for errors.
-    """
+    """Nodes turned into values."""
 
     def __init__(self, loader: _Loader, where: str):
         self._loader, self._where = loader, where

@@ -1,4 +1,5 @@
-"""Why a file or a script is not read (``unread.toml`` has known stacks), with what to give instead."""
+"""Why a file or a script is not read (``unread.toml`` has known stacks), with what to give instead; and whether what it
+starts trains a decoder on tokens, by the program's name and by its arguments."""
 
 import re
 import tomllib
@@ -24,10 +25,11 @@ from asap.experiments.shell import (
     unread_line,
     words,
 )
-from asap.experiments.training_program import check_arguments, check_program
 from asap.models.architecture import SHAPES
+from asap.stacks.registry import spec
 from asap.stacks.rules import are_said
-from asap.stacks.stack_settings import dotted
+from asap.stacks.spec import Spec
+from asap.stacks.stack_settings import StackSettings, dotted
 
 
 class _Part(BaseModel):
@@ -166,3 +168,58 @@ def _program(command: Command) -> str | None:
     found = _PROGRAM.search(command.text)
     name = (found["file"] or found["module"]) if found else None
     return name if name and (starts_launcher(command.text) or _TRAINS.search(name)) else None
+
+
+_BY_NAME = tomllib.loads(Path(__file__).with_name("training_program.toml").read_text(encoding="utf-8"))["program"]
+METHODS = ("loss", "method", "algorithm", "objective", "stage")
+"""Arguments that name the method of a program which has several."""
+_TRAINING = "read are programs that train all parameters of a decoder on tokens"
+_ANYONES = re.compile(r"(?:main|train|run|finetune|__main__)\.py")
+
+
+def check_program(program: str, path: Path, model_said: bool = False) -> None:
+    """Raise ConfigError where a program is known to do something else than train a decoder on tokens: by its name, or
+    by that of its folder where its own is any program's.
+
+    Args:
+        program: its file or module.
+        path: the file that starts it.
+        model_said: whether the user says the model, which then is what it trains.
+
+    Raises:
+        ConfigError: it does.
+    """
+    parts = program.rsplit("/", 2)
+    name = "/".join(parts[-2:]) if _ANYONES.fullmatch(parts[-1]) else parts[-1]
+    for one in _BY_NAME:
+        settles, unless = one.get("settled", False), one.get("unless")
+        if not re.search(one["pattern"], name) or (unless and re.search(unless, name)) or (model_said and settles):
+            continue
+        said = "add model=NAME if it trains all of that decoder" if settles else _TRAINING
+        raise ConfigError(f"starts {plain(name, 60)}, which by its name {one['reason']}", where=str(path), hint=said)
+
+
+def check_arguments(arguments: Mapping[str, Any], path: Path) -> None:
+    """Raise ConfigError where arguments are those of training a part of the parameters other than low-rank adapters, or
+    on preferences or rewards, or tell a program to split its model over devices by code of its own; what a variable may
+    turn off is left open."""
+    table = spec("trainer")
+    parts = [one for one in table.refused if one.reason == _IN_PART]
+    left = {key for key, value in arguments.items() if has_substitution(str(value))}
+    left = {key for key in left if any(one.forbids(key, "true") for one in parts)}
+    said = {key: value for key, value in arguments.items() if key not in left}
+    refuse(table, StackSettings(said, str(path)))
+
+
+_IN_PART = "training a part of the parameters"
+
+
+def refuse(table: Spec, settings: StackSettings) -> None:
+    """Raise ConfigError where settings are those that a table refuses."""
+    for refusal in table.refused:
+        forbidden = (key for key in settings if refusal.forbids(key, settings[key]))
+        if (key := next(forbidden, None)) is not None and are_said(refusal.when, settings):
+            if refusal.must:
+                raise settings.wrong(key, refusal.must)
+            reason = f"{plain(key, 60)}: {plain(str(settings[key]), 40)}: {refusal.reason}, which is not modelled"
+            raise ConfigError(reason, where=settings.where(key), hint=refusal.hint)

@@ -155,9 +155,7 @@ def _growth(lines: Iterable[Mapping[str, str]], field: str, turns_at: float = ma
         exact = all(worth < 1 for *_, worth in known) or usual >= SHORTEST_S
         return median(whole / count for whole, count in grown) if exact else None
     worth = max(each for *_, each in known)
-    if (
-        worth > 1 and usual < LONG_BEFORE * worth
-    ):  # rounded: all of them together grow by more than the last digit hides
+    if worth > 1 and usual < LONG_BEFORE * worth:  # rounded: all together grow by more than the last digit hides
         (first, start, _), (last, end, _) = known[0], known[-1]
         return (end - start) / (last - first) if last > first and end - start >= LONG_BEFORE * worth else None
     return median(whole / count for whole, count in grown)
@@ -208,7 +206,7 @@ def trains_adapters(reading: LogReading, settings: LogSettings, path: Path) -> b
     least = (vocab + 2 * layers * hidden) * hidden if layers and vocab else None  # embeddings, queries, outputs
     share = settings.trainable / whole if settings.trainable and (whole := settings.parameters or least) else 1.0
     if other := table("checks")["other_steps"].get(settings.objective or ""):
-        hint = "asap resolve FILE shows what the log says; give a run that trains on text"
+        hint = "`asap resolve FILE` shows what the log says; give a run that trains on text"
         raise ConfigError(f"{other} is not modelled", where=str(path), hint=hint)
     said = _OF_PEFT if path.with_name(_OF_PEFT).is_file() else settings.adapters
     unnamed, ranked = said in (None, "none"), "adapter_rank" in reading.statements
@@ -221,5 +219,5 @@ def trains_adapters(reading: LogReading, settings: LogSettings, path: Path) -> b
     what = f"{most}{format_percent(share, 2)} of the parameters" if share <= _MOST_ADAPTERS else named
     raise ConfigError(
         f"trains {what}: training a part of the parameters is not modelled", where=str(path),
-        hint="asap resolve FILE shows what the log says; give a run that trains all parameters, or low-rank adapters",
+        hint="`asap resolve FILE` shows what the log says; give a run that trains all parameters, or low-rank adapters",
     )  # fmt: skip

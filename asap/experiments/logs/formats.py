@@ -136,14 +136,17 @@ def endings() -> tuple[EndingForm, ...]:
             re.compile(one["words"].replace("{anchor}", re.escape(anchor))) if "words" in one else None,
         )
         for one in table("endings")["ending"]
-        for anchor in one["anchors"]
+        for text in one["anchors"]
+        for anchor in ({text, text.capitalize(), text.title(), text.upper()} if one.get("any_case") else [text])
     )
 
 
 @cache
 def devices() -> tuple[DeviceForm, ...]:
     """What names the chip."""
-    lines = (line for program in table("devices")["program"] for line in program["lines"].items())
+    said = table("devices")["program"]
+    lines = [line for program in said for line in program.get("lines", {}).items()]
+    lines += [(anchor, program["pattern"]) for program in said for anchor in program.get("anchors", ())]
     return tuple(DeviceForm(anchor.encode(), re.compile(pattern)) for anchor, pattern in lines)
 
 
@@ -184,7 +187,7 @@ def _metric(metric: Mapping[str, Any], of_step: bool) -> _Metric:
     known = [text for name in metric["names"] for text in _expanded(name)]
     begun, values = "".join(sorted({text[0] for text in known})), table("steps")["value"]
     number, fields = values["number"], list[str]()
-    is_ = rf"[\"']?\.?(?:\s*[:=]{'|(?=[ ])' if of_step else ''})\s*[\"']?"
+    is_ = rf"[\"']?\.?(?:\s*[:=：]{'|(?=[ ])' if of_step else ''})\s*[\"']?"
     for name, units in metric["units"].items():
         if texts := "|".join(values[unit] for unit in units if unit in values):
             fields.append(rf"{is_}(?P<{name}>{texts})")

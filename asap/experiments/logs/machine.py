@@ -39,11 +39,15 @@ def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None
     by what else the log says: they tell chips of one name apart."""
     fields: dict[str, str] = {}
     slots: set[tuple[str, str]] = set()
+    rows: set[str] = set()
     for one in found.devices:
         matches = list(one.form.pattern.finditer(one.text)) if isinstance(one.form, DeviceForm) else []
         new = {name: text for match in reversed(matches) for name, text in match.groupdict().items() if text}
         if "id" in new and "]" in one.text[matches[-1].end() :]:
             slots = {(match["process"], match["id"]) for match in matches}
+        rows |= {match["row"] for match in matches if "row" in new}
+        if "chip" in new and chip_of_device(fields.get("chip", "")) and not chip_of_device(new["chip"]):
+            new.pop("chip")  # of another device: a name that is known is kept
         fields |= new
     if "platform" in fields:
         fields = _platform_settings(fields["platform"]) | fields
@@ -68,6 +72,7 @@ def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None
         nodes=nodes or None,
         devices_per_node=each or None,
         slices=slices or None,
+        listed=len(rows) * (nodes or 1) if rows == {*map(str, range(len(rows)))} and rows else None,
         network=said.get("network", "").strip() or None,
     )
 

@@ -2,18 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise, takewhile
-from statistics import median
-from typing import Any, cast
+from itertools import groupby, pairwise
+from statistics import fmean, median
 
-from asap.core.secrets import redacted
-from asap.core.text import plain
-from asap.core.units import exact
-from asap.experiments.logs.allocations import largest_of
-from asap.experiments.logs.formats import EndingForm, Form, steps
-from asap.experiments.logs.scan import Found
-from asap.experiments.logs.text import clean, is_training_bar, number, seconds_of, size
-from asap.experiments.observed import FEWEST, Ending, EndingKind, Measured, steady_count, step_times
+from asap.experiments.logs.formats import Form, steps
+from asap.experiments.logs.text import clean, is_training_bar, number, seconds_of
+from asap.experiments.observed import FEWEST, Measured, steady_count, step_times
 
 StepLine = tuple[Form, dict[str, str], int, int]
 LONG_BEFORE = 20  # last digits by which a time must grow, so that two that are cut are off by less than a tenth
@@ -73,7 +67,8 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
     return Measured(
         step=step,
         **_rates(steady, step.median, sizes),
-        samples_per_second=_middle(steady, "samples_per_second") or _middle(totals[-1:], "samples_per_second"),
+        samples_per_second=_middle(steady, "samples_per_second")
+        or _middle(having([*lines, *totals], "samples_per_second")[-1:], "samples_per_second"),
         tflops_per_device=_middle(steady, "tflops_per_device") or _middle(lines, "tflops_per_device"),
         mfu=_mfu(steady),
         peak_memory_bytes=_peak(
@@ -122,15 +117,17 @@ def _line_seconds(fields: Mapping[str, str], steps: int, clock: tuple[float, flo
 
 
 def _iterations_summed(lines: Iterable[StepLine]) -> list[StepLine]:
-    """Lines with the time of a step by its iterations, where each of them has its line and that says the step too."""
+    """Lines with the time of a step by its iterations, where each of them has its line and that says the step too, or
+    one of them a line and the next line says how many there were."""
     groups = [[*of_step] for _, of_step in groupby(lines, lambda one: one[1].get("step"))]
-    threes = zip(groups, groups[1:], groups[2:], strict=False)
-    for before, whole, after in (three for three in threes if "iteration" in three[1][0][1]):
-        counted = [number(one[1].get("iteration", "")) or -1 for one in (before[-1], *whole, after[0])]
+    for whole, after in pairwise(groups[1:]):  # the log may begin within the first
+        form, fields, line, offset = whole[0]
+        counts = ([number(one.get(name, "")) or 0 for name in ("step", "iteration")] for one in (fields, after[0][1]))
+        steps, iterations = (last - first for first, last in zip(*counts, strict=True))
         times = [number(one[1].get("milliseconds_of_iteration", "")) or 0 for one in whole]
-        if all(times) and all(second == first + 1 for first, second in pairwise(counted)):
-            form, fields, line, offset = whole[0]
-            whole[0] = (form, fields | {"milliseconds": str(sum(times))}, line, offset)
+        each, rest = divmod(iterations, steps) if steps > 0 else (0, 0)
+        if all(times) and not rest and (each == len(whole) or (each and len(whole) == 1)):
+            whole[0] = (form, fields | {"milliseconds": str(each * fmean(times))}, line, offset)
     return [one for of_step in groups for one in of_step]
 
 
@@ -175,6 +172,11 @@ def step_index(fields: Mapping[str, str]) -> int | None:
     """The number of a step, where its line has one."""
     text = fields.get("step") or fields.get("iteration")
     return int(text) if text and text.isdigit() and len(text) < 16 else None
+
+
+def having(lines: Iterable[StepLine], *fields: str) -> list[StepLine]:
+    """Those with one of some fields."""
+    return [one for one in lines if not one[1].keys().isdisjoint(fields)]
 
 
 def _middle(lines: Sequence[StepLine], field: str) -> float | None:
@@ -237,83 +239,3 @@ class StepFeed:
     def times(self) -> list[float]:
         """Seconds of each step so far."""
         return next((times for times in self._times.values() if times), [])
-
-
-_CASCADE = ("communication_error", "stopped", "crashed")
-"""What other ranks print because one failed, from what is a cause to what follows from others."""
-_REFUSALS = ("AssertionError", "ValueError", "ConfigError", "ArgumentError", "ValidationError", "NotImplementedError")
-_ALLOCATION = "allocation"
-_NAN_STEPS = 3
-_MEMORY = ("needed", "requested", "in_use", "free", "capacity")
-
-
-def ending_of(found: Sequence[Found], steps: Sequence[Any], said: Mapping[str, str]) -> Ending:
-    """The ending of a run, by its lines that tell one, those of its steps, and the last step and their number as single
-    lines or settings have them."""
-    ended = max((one.offset for one in found if cast(EndingForm, one.form).kind == "completed"), default=-1)
-    steps = _drop_evaluation(steps, ended)
-    # a progress bar is drawn once more behind what a program says at its end, or at its failure
-    going_on = [step for step in steps if not step[0].bar or step[1].get("step") != step[1].get("total_steps")]
-    again = takewhile(lambda step: step[0].bar and step_index(step[1]) == step_index(going_on[-1][1]), going_on[::-1])
-    last = min((step[3] for step in (*going_on[-1:], *again)), default=-1)
-    listed = [one for one in found if one.offset >= last and isinstance(one.form, EndingForm)]
-    behind = [one for one in listed if cast(EndingForm, one.form).kind != _ALLOCATION]
-    kinds = [cast(EndingForm, one.form).kind for one in behind]
-    failures = [(one, kind) for one, kind in zip(behind, kinds, strict=True) if kind != "completed"]
-    if "completed" in kinds and not any(kind in ("out_of_memory", "collective_timeout") for kind in kinds):
-        failures = []
-    if not failures:
-        losses = [step[1]["loss"].casefold() for step in steps[-_NAN_STEPS:] if "loss" in step[1]]
-        if len(losses) == _NAN_STEPS and all(loss in ("nan", "-nan", "inf", "-inf") for loss in losses):
-            return Ending(kind="not_a_number", line=f"loss: {steps[-1][1]['loss']}", line_number=steps[-1][2])
-        done = next((one for one in behind if cast(EndingForm, one.form).kind == "completed"), None)
-        return _ending("completed", done, steps) if done else _by_count(steps, said)
-    causes = [one for one in failures if one[1] not in _CASCADE] or failures
-    if all(kind == "collective_timeout" for _, kind in causes):  # others wait for the one that failed before
-        before = [one for one in failures if one[1] == "crashed" and one[0].offset < causes[0][0].offset]
-        causes = [one for one in before if "exception" in cast(EndingForm, one[0].form).read(one[0].text)] or causes
-    first, kind = min(causes, key=lambda one: (1 + _CASCADE.index(one[1]) if one[1] in _CASCADE else 0, one[0].offset))
-    alike = [one for one, other in failures if other == kind]
-    figures: dict[str, str] = {}
-    for one in alike:
-        figures = {**cast(EndingForm, one.form).read(one.text, one.rest), **figures}
-    if kind == "crashed" and not steps and figures.get("exception") in _REFUSALS:
-        kind = "refused_settings"
-    largest = largest_of([one for one in listed if one not in behind]) if kind == "out_of_memory" else ()
-    ran = bool(number(said.get("batches_so_far", "")))
-    return _ending(kind, first, steps, figures, ran).model_copy(update={"largest": largest})
-
-
-def _drop_evaluation(steps: Sequence[Any], ended: int) -> list[Any]:
-    """Steps but for the bars of another length that a program draws behind what it says at the end of training."""
-    length = next((one[1].get("total_steps") for one in reversed(steps) if one[0].bar and one[3] < ended), None)
-    return [
-        one for one in steps if not (length and one[0].bar and one[3] > ended) or one[1].get("total_steps") == length
-    ]
-
-
-def _by_count(steps: Sequence[StepLine], said: Mapping[str, str]) -> Ending:
-    """Completed, where the last step is the last of all: of a progress bar, only where the program says how many."""
-    form, fields, line, _ = steps[-1] if steps else (None, said, None, 0)
-    total = said.get("steps") or (None if form and form.bar else fields.get("total_steps"))
-    last, count = number(fields.get("step", said.get("step", ""))), number(total or "")
-    of_other = form and form.bar and number(fields.get("total_steps", "")) != count
-    if last is None or not count or of_other or last + (form is not None and form.from_zero) < count:
-        return Ending(kind="running")
-    return Ending(kind="completed", line=f"step {exact(last)} of {exact(count)}", line_number=line)
-
-
-def _ending(
-    kind: str, one: Found, steps: Sequence[Any], figures: dict[str, str] | None = None, ran: bool = False
-) -> Ending:
-    said = figures if figures is not None else {}
-    sizes: dict[str, Any] = {f"{name}_bytes": size(said[name]) for name in _MEMORY if name in said}
-    return Ending(
-        kind=cast(EndingKind, kind),
-        line=redacted(plain(one.text.strip(), 400)),
-        line_number=one.line,
-        before_first_step=not (steps or ran) and kind != "completed",
-        operation=said.get("operation"),
-        exception=said.get("exception"),
-        **{name: value for name, value in sizes.items() if value},
-    )

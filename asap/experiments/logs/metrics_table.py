@@ -50,9 +50,8 @@ def as_lines(stream: IO[bytes], path: Path) -> IO[bytes]:
             raise ConfigError("has no column of steps", where=str(path), hint="export the step beside each metric")
         point = "," if delimiter == ";" else "."
         found = _values(rows, metrics, point)
-        of_steps = (
-            reduce(or_, reversed([*alike])) for _, alike in groupby(found, lambda one: one.get(metrics[steps[0]]))
-        )
+        groups = groupby(found, lambda one: one.get(metrics[steps[0]]))
+        of_steps = (reduce(or_, reversed([*alike])) for _, alike in groups)
         return io.BytesIO("".join(f"{json.dumps(one)}\n" for one in of_steps).encode())
     except csv.Error as error:
         raise ConfigError(f"is no table: {error}", where=str(path)) from error

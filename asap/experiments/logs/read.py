@@ -19,12 +19,13 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import read_document, unwrap
 from asap.experiments.logs.checks import contradictions, figures_of
+from asap.experiments.logs.endings import ending_of
 from asap.experiments.logs.formats import Form, table
 from asap.experiments.logs.machine import degrees_of_shape, hardware_of
-from asap.experiments.logs.measured import Sizes, ending_of, measured, step_index
+from asap.experiments.logs.measured import Sizes, measured, step_index
 from asap.experiments.logs.reading import FLATTENED, LogReading, SettingsBlock
 from asap.experiments.logs.scan import Found, Scan, scan, scan_text
-from asap.experiments.logs.settings import settings_of
+from asap.experiments.logs.settings import look_up, settings_of
 from asap.experiments.logs.text import lines_of, number, open_log
 from asap.experiments.logs.values import is_flattened, scalar, values_of
 from asap.experiments.observed import Measured
@@ -132,9 +133,9 @@ def read_resolved(path: Path) -> LogReading:
         return LogReading(schema="asap.log/1", file=path.name, stack=_stack_of_file(values, path), blocks=(block,))
     if not path.exists():
         raise NotFoundError("no such file", where=str(path))
-    hint = f"asap analyze {path} reads a configuration"
+    hint = f"`asap analyze {path}` reads a configuration"
     if path.suffix in ("", ".sh", ".bash"):
-        hint += f", asap resolve -- bash {path} catches what a script starts"
+        hint += f", `asap resolve -- bash {path}` catches what a script starts"
     raise UsageError("is neither a log nor settings that a run saved", where=str(path), hint=hint)
 
 
@@ -175,7 +176,10 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     totals = [one for one in found.totals if one[3] >= start]
     figures = figures_of(steps)
     said = {key: str(value) for block in blocks if block.kind == "maxtext" for key, value in block.values.items()}
-    ending = ending_of([one for one in found.endings if one.offset >= start], steps, said | statements)
+    names = table("settings")["last_step"]["names"]
+    counts = [count for block in blocks for name in names if (count := look_up(block.values, name))]
+    said |= {"steps": str(counts[-1])} if counts else {}
+    ending = ending_of([one for one in found.endings if one.offset >= start], steps, totals, said | statements)
     memory_bytes = ending.capacity_bytes or figures.get("capacity_bytes")
     notes += _printed_twice(found, start, path.name)
     if found.thinned > 1:
@@ -189,7 +193,7 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     )  # fmt: skip
     said = settings_of(reading)
     tokens = said.global_batch * said.sequence if said.global_batch and said.sequence else None
-    clock = figures.get("step_by_clock") if blocks or said.model_dump(exclude_none=True) else None
+    clock = figures.get("step_by_clock") if blocks or stack or said.model_dump(exclude_none=True) else None
     counts = {name: number(statements.get(name, "")) for name in ("hours_so_far", "batches_so_far", *_WHOLE)}
     if not clock and (hours := counts["hours_so_far"]) and (batches := counts["batches_so_far"]):
         clock = 3600 * hours / batches

@@ -17,6 +17,7 @@ class LogHardware(BaseModel):
     devices: PositiveInt | None = None
     nodes: PositiveInt | None = None
     devices_per_node: PositiveInt | None = None
+    listed: PositiveInt | None = Field(default=None, description="devices that a tool lists on its nodes")
     slices: PositiveInt | None = Field(default=None, description="of TPUs, where the log says how many")
     network: str | None = Field(default=None, description="the transport that NCCL says it uses: IB, Socket, …")
 

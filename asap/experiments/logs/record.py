@@ -23,7 +23,8 @@ from asap.experiments.logs.settings import LogSettings, settings_of
 from asap.experiments.logs.values import scalar
 from asap.experiments.maxtext import over_model
 from asap.experiments.observed import Measured, MeasuredStep, Observed
-from asap.experiments.remarks import still_open
+from asap.experiments.remarks import NO_PLAN, still_open
+from asap.hardware import find_chip
 from asap.models import Workload
 from asap.models.adapters import ALL, adapter_parameters
 from asap.plans.degrees import DEVICES_UNKNOWN
@@ -44,19 +45,13 @@ def read_log_record(
 ) -> Experiment:
     """``experiment`` with the last run of a log: settings, hardware, step time, memory, and how it ended.
 
-    Args:
-        path: of the log.
-        overrides: ``key=value`` of the user, which win.
-        experiment: what is known besides.
-        read_document: the reader of any stack's settings.
-
     Raises:
         NotFoundError: there is no such file.
         ConfigError: it cannot be read, has no settings of a run, or its settings contradict each other.
     """
     reading = read_log(path)
     has_settings = settings_of(reading) != LogSettings()
-    reading = _with_devices(reading, experiment.hardware.devices)
+    reading = _with_devices(reading, experiment.hardware.devices or reading.hardware.listed)
     settings = settings_of(reading)
     adapted = trains_adapters(reading, settings, path)
     elsewhere = other_run_differences(reading, settings, experiment)
@@ -84,11 +79,10 @@ def read_log_record(
     notes = (*elsewhere, *(f"{path.name} contradicts itself: {one}" for one in doubts), *reading.ending.note(path.name))
     notes += (*experiment.notes, *reading.notes, *refusals, *_notes(reading, settings, path, adapted))
     if reading.blocks and not refusals and reading.stack:
-        unsaid = {part: how for part, how in _ASKED.items() if getattr(experiment, part) is None}
-        notes += tuple(
-            f"{path.name} does not say the {part}: add {how}, or {instead_of_log(reading.stack)}"
-            for part, how in unsaid.items()
-        )
+        said = {"plan": any(note.startswith(NO_PLAN) for note in notes)}
+        unsaid = {part: how for part, how in _ASKED.items() if not (getattr(experiment, part) or said.get(part))}
+        way = instead_of_log(reading.stack)
+        notes += tuple(f"{path.name} does not say the {part}: add {how}, or {way}" for part, how in unsaid.items())
     update: dict[str, Any] = {"notes": tuple(dict.fromkeys(notes))}
     if elsewhere:
         return experiment.model_copy(update=update)
@@ -152,7 +146,7 @@ def _documents(
         elif block.kind == "maxtext" and (block.complete or "model_name" in block.values):
             said = {key: scalar(str(value)) for key, value in block.values.items()}
             yield block.line, mesh_of_maxtext(reading) | said, shaped
-        elif block.kind.startswith(("json", "yaml")) and reading.stack != "nanochat":
+        elif block.kind.startswith(("json", "yaml")) and reading.stack not in table("settings")["shapes"]:
             yield block.line, block.values, shaped
         elif "per_device_train_batch_size" in block.values and settings.model:
             said = {key: value for key, value in block.values.items() if value not in (None, "", [], {})}
@@ -220,11 +214,13 @@ def _add_hardware(reading: LogReading, settings: LogSettings, path: Path, experi
         found, notes = refer_to_hardware(hardware.chip, devices=devices)
         if found.topology and (slices := hardware.slices or settings.slices):
             found, notes = refer_to_hardware(hardware.chip, slices=slices, devices=devices)
-    except AsapError:
-        return experiment  # as many of them make no slice: the user is asked
+    except AsapError as error:  # as many of them make no slice
+        return experiment.knowing(f"{path.name}: {error}")
     if not found.topology:
         found = found.model_copy(update={"name": f"{hardware.chip}-{devices}"})
     source = f"{path.name}: {plain(hardware.named or '', 60)}"
+    if hardware.listed == devices:
+        notes += (f"{path.name} lists {devices} devices, which are taken as those of the run: --hardware says others",)
     return experiment.knowing(*notes, hardware=found, provenance={"hardware": source})
 
 
@@ -243,7 +239,7 @@ def _filled(settings: LogSettings, reading: LogReading, path: Path, experiment: 
     said = {
         "global_batch": settings.global_batch, "sequence_length": settings.sequence, "precision": settings.precision,
         "zero_stage": 3 if settings.zero == "fsdp" else settings.zero,
-        "framework": _framework(reading.stack, settings),
+        "framework": _framework(reading.stack, settings, reading.hardware.chip),
     }  # fmt: skip
     workload = {k: v for k, v in said.items() if v is not None and getattr(experiment.workload, k) is None}
     if workload:
@@ -256,8 +252,6 @@ _ADAPTED = (
     "{} trains low-rank adapters beside weights that are taken as 16 bits: add workload.frozen_precision=nf4 or int8 if"
     " they are quantized"
 )
-
-
 _RANK = "workload.adapter_rank=N says another"
 
 
@@ -275,12 +269,13 @@ def _add_adapters(reading: LogReading, settings: LogSettings, path: Path, experi
     return experiment.knowing(_ADAPTED.format(path.name), *unsaid, workload=workload)
 
 
-def _framework(stack: str | None, settings: LogSettings) -> str | None:
-    """What the record calls a program; one that no table has words for is PyTorch's."""
+def _framework(stack: str | None, settings: LogSettings, chip: str | None) -> str | None:
+    """What the record calls a program; one that no table has words for is PyTorch's, unless it runs on TPUs."""
     if stack == "trainer":
         stack = "deepspeed" if isinstance(settings.zero, int) else settings.zero or stack
-    table = specs().get(stack or "")
-    return stack and _NAMES.get(stack, table.framework if table else "PyTorch")
+    table, found = specs().get(stack or ""), find_chip(chip or "")
+    unnamed = None if found and found.chip.kind == "tpu" else "PyTorch"
+    return stack and _NAMES.get(stack, table.framework if table else unnamed)
 
 
 def _measured_step(reading: LogReading, settings: LogSettings, experiment: Experiment) -> MeasuredStep | None:
@@ -298,7 +293,10 @@ def _notes(reading: LogReading, settings: LogSettings, path: Path, adapted: bool
     notes: list[str] = []
     if not (reading.blocks or settings.layers):
         notes.append(f"{path.name} has no settings of the run: {instead_of_log(reading.stack)}")
-    if (chip := reading.hardware.chip) and not settings.devices:
+    chip, named = reading.hardware.chip, reading.hardware.named
+    if named and not chip:
+        notes.append(f"{path.name} calls its hardware {plain(named, 60)}, which is no known chip: add --hardware")
+    if chip and not settings.devices:
         notes.append(f"{path.name} is of a run on {chip}, and does not say how many there are: add --hardware {chip}-N")
     if settings.devices is settings.global_batch is None and settings_of(_with_devices(reading, 1)).global_batch:
         notes.append(f"{path.name}: {DEVICES_UNKNOWN}")
@@ -309,9 +307,8 @@ def _notes(reading: LogReading, settings: LogSettings, path: Path, adapted: bool
     for block in reading.blocks:
         if not block.complete:
             missing = "taken as MaxText's defaults" if "model_name" in block.values else "unknown"
-            notes.append(
-                f"the settings that begin in line {block.line} of {path.name} are cut: what is missing is {missing}"
-            )
+            cut = f"the settings that begin in line {block.line} of {path.name} are cut"
+            notes.append(f"{cut}: what is missing is {missing}")
     printed = any("activation_checkpoint" in block.values for block in reading.blocks)
     if reading.statements.get("recompute") == "selective" and not printed:
         notes.append(f"{path.name} does not say what selective checkpointing keeps: {_SELECTIVE}")

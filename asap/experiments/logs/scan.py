@@ -23,9 +23,11 @@ _CONFIG_PARAM = b"Config param "
 _MOST = 4000  # statements, devices and endings that are kept; of more only the last
 _MOST_STEPS = 40_000
 _OF_STEP = frozenset(("step", "loss", "seconds", "milliseconds", "steps_per_second"))  # else it is prose
-MOST_LINES_OF_ENDING = 7  # of a message of PyTorch or XLA, with all its figures, in a narrow terminal
-_MOST_OF_PIECE, _MOST_OF_FIRST, _MOST_GENERAL = 500, 4000, 100
+MOST_LINES_OF_ENDING = 7  # of a message with all its figures, in a narrow terminal
+_MOST_OF_PIECE, _MOST_OF_FIRST, _MOST_GENERAL = 200, 4000, 60
 """Lines of a form that are read of a piece; of the first piece, which is the whole of most logs; of what is general."""
+_MANY, _WINDOWS, _SHARE = 4000, 32, 16
+"""What has more lines in a piece is looked for in so many parts of the next, which together are such a share of it."""
 _COLOURS = re.compile(rb"\x1b\[[\d;]{0,20}m")
 _PREFIX = 120  # characters of a line in which its time stands
 
@@ -91,49 +93,49 @@ def _is_general(form: _Known) -> bool:
 
 @cache
 def _known() -> tuple[_Known, ...]:
-    known = (
-        *formats.steps(),
-        *formats.totals(),
-        *formats.statements(),
-        *formats.devices(),
-        *formats.endings(),
-        *starts(),
-        None,
-    )
-    return tuple(sorted(known, key=_is_general))
+    forms = (*formats.steps(), *formats.totals(), *formats.statements(), *formats.devices(), *formats.endings())
+    return tuple(sorted((*forms, *starts(), None), key=_is_general))
 
 
 @cache
-def _automaton(general: bool) -> BytesAhoCorasick:
-    """Finds what :func:`_known` contains; what is general, and comes last, only if it is looked for."""
-    anchors = [_CONFIG_PARAM if form is None else form.anchor for form in _known() if general or not _is_general(form)]
-    return BytesAhoCorasick(anchors, implementation=Implementation.DFA)
+def _finder(general: bool, often: frozenset[int], only: bool = False) -> tuple[BytesAhoCorasick, list[int]]:
+    """Finds what :func:`_known` contains, but for what stands often, or ``only`` that; what is general, and comes last,
+    only if it is looked for. With the place of the first that has the same fields."""
+    forms, alike = _known(), dict[int, int]()
+    keys = [id(form.fields) if isinstance(form, Form) and form.general else -n for n, form in enumerate(forms)]
+    first = [alike.setdefault(key, n) for n, key in enumerate(keys)]
+    places = [n for n, form in enumerate(forms) if (general or not _is_general(form)) and (first[n] in often) is only]
+    anchors = [_CONFIG_PARAM if (form := forms[n]) is None else form.anchor for n in places]
+    return BytesAhoCorasick(anchors, implementation=Implementation.DFA), [first[n] for n in places]
 
 
-@cache
-def _first_alike() -> list[int]:
-    """Of each of :func:`_known` that is general the place of the first with the same fields, of others their own."""
-    places: dict[int, int] = {}
-    keys = (id(one.fields) if isinstance(one, Form) and one.general else -n for n, one in enumerate(_known()))
-    return [places.setdefault(key, place) for place, key in enumerate(keys)]
+def _find(general: bool, often: frozenset[int], only: bool, parts: Iterable[tuple[int, bytes]]) -> dict[int, list[int]]:
+    """Where in parts of a piece, which begin there, what :func:`_finder` knows stands."""
+    automaton, places = _finder(general, often, only)
+    found: dict[int, list[int]] = {}
+    for begin, part in parts:
+        for which, start, _ in automaton.find_matches_as_indexes(part, overlapping=True):
+            found.setdefault(places[which], []).append(begin + start)
+    return found
 
 
 class _Pass:
     def __init__(self) -> None:
         self.scan = Scan()
-        self._unwrapper: Unwrapper | None = None
+        self._unwrapper = Unwrapper()
         self._steps, self._totals = frozenset(map(id, formats.steps())), frozenset(map(id, formats.totals()))
         self._of_step = self._steps | {id(form) for form in formats.totals() if form.stack != "any"}
         self._collectors: list[Collector] = []
         self._taken = 0
         self._unfinished: Found | None = None
+        self._often, self._carried = frozenset[int](), b""
         self._stands_for = array("l")
         """How many steps each one that is kept stands for."""
 
     def read(self, chunk: bytes) -> None:
         """Take a piece that ends with a line."""
-        self._unwrapper = unwrapper = self._unwrapper or Unwrapper.of(chunk)
-        chunk = unwrapper.piece(chunk)
+        self._unwrapper = self._unwrapper if self.scan.size else Unwrapper.of(chunk)
+        chunk = self._unwrapper.piece(chunk)
         if not self.scan.size and b"\x1b" in chunk:
             chunk = _COLOURS.sub(b"", chunk)
         self._taken = self._feed_open(chunk) if self._collectors else 0
@@ -143,10 +145,10 @@ class _Pass:
         self.scan.size += len(chunk)
 
     def _text(self, line: bytes) -> str:
-        return clean(self._unwrapper.lines(line) if self._unwrapper else line)
+        return clean(self._unwrapper.lines(line))
 
     def _process(self, line: bytes) -> str:
-        return self._unwrapper.process(line) if self._unwrapper else ""
+        return self._unwrapper.process(line)
 
     def _look(self, chunk: bytes) -> int:
         """Take every line that a table knows; how many lines there are."""
@@ -156,6 +158,7 @@ class _Pass:
             counted = start
             end = chunk.find(b"\n", start)
             line = self._text(chunk[start:end])
+            self._carried = chunk[start:end]
             for form, stands_for in found:
                 if isinstance(form, BlockStart):
                     if start > done and start >= self._taken:
@@ -171,23 +174,20 @@ class _Pass:
 
     def _lines(self, chunk: bytes) -> list[tuple[int, list[tuple[_Known, int]]]]:
         """Beginnings of lines, in order, each with what it is read by and how many such lines it stands for."""
-        places: dict[int, list[int]] = {}
         every = all(one[0].general for one in self.scan.steps[-1:])  # until steps of a program are seen
-        first = _first_alike()
-        for which, start, _ in _automaton(every).find_matches_as_indexes(chunk, overlapping=True):
-            places.setdefault(first[which], []).append(start)
-        most = _MOST_OF_PIECE if self.scan.size else _MOST_OF_FIRST
+        places, in_parts = self._places(chunk, every)
         found: dict[int, list[tuple[_Known, int]]] = {}
         taken, many = set[int](), False
         for which in sorted(places):
             form, at, stride = _known()[which], places[which], 1
-            most = min(most, _MOST_GENERAL) if self.scan.size and _is_general(form) else most
+            most = _MOST_GENERAL if _is_general(form) else _MOST_OF_PIECE
+            most = most if self.scan.size else _MOST_OF_FIRST
             if many and _is_general(form):
                 break  # where a program says very many steps, nothing else says more
             if len(at) > most and id(form) not in self._steps:
                 at = at[: most // 2] + at[-most // 2 :]
             elif isinstance(form, Form) and len(at) > most:
-                stride = -(-len(at) // most)
+                stride = -(-len(at) // most) * (_SHARE if which in in_parts else 1)
             last, own = -1, isinstance(form, Form) and id(form) in self._of_step and not form.bar
             many |= own and stride > 1 and not _is_general(form)
             for place in at[:-1:stride] + at[-1:]:
@@ -196,6 +196,22 @@ class _Pass:
                     taken |= {begin} if own else set()
                     last = begin
         return sorted(found.items(), key=lambda one: one[0])
+
+    def _places(self, chunk: bytes, every: bool) -> tuple[dict[int, list[int]], frozenset[int]]:
+        """Where what the tables know stands, and which of it was looked for in parts: it stays frequent."""
+        often = frozenset(one for one in self._often if every or not _is_general(_known()[one]))
+        places, seen = _find(every, often, False, [(0, chunk)]), dict[int, list[int]]()
+        if often:
+            rest = len(chunk) - (size := len(chunk) // (_WINDOWS * _SHARE))
+            starts = [rest * n // (_WINDOWS - 1) for n in range(_WINDOWS)]
+            parts = [(chunk.rfind(b"\n", 0, one) + 1, chunk.find(b"\n", one + size - 1) + 1) for one in starts]
+            seen = _find(every, often, True, [(begin, chunk[begin:end]) for begin, end in parts])
+            seen = {which: at for which, at in seen.items() if len(at) * _SHARE > _MANY}
+            if lost := often.difference(seen):
+                places |= _find(every, lost, True, [(0, chunk)])
+        self._often = frozenset(n for n, at in places.items() if len(at) > _MANY and isinstance(_known()[n], Form))
+        self._often |= seen.keys()
+        return places | seen, frozenset(seen)
 
     def _read_on(self, ending: Found, chunk: bytes, place: int) -> None:
         """Lines of the same process behind one that tells an ending with figures, up to another ending."""
@@ -290,6 +306,8 @@ class _Pass:
 
     def _step(self, form: Form, line: str, number: int, offset: int, stands_for: int) -> None:
         fields = form.read(line)
+        if self._unwrapper.prefixes and not (form.general or form.bar):  # one of them may be the program's own
+            fields = form.read(clean(self._carried)) | fields
         if "step" in fields and (clock := CLOCK.search(line[:_PREFIX])):
             fields["clock"] = clock[0].replace(",", ".")
         if not fields.keys() & formats.TIMED or (form.general and not fields.keys() & _OF_STEP):

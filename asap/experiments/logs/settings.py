@@ -84,6 +84,8 @@ def settings_of(reading: LogReading) -> LogSettings:
         found["devices"] = int(groups * found["tensor"] * found["pipeline"] * (found.get("context") or 1))
     found["global_batch"] = reading.global_batch_of_steps or found.get("global_batch")
     found["objective"] = _objective(reading)
+    if found.get("adapters") == "none":
+        found.pop("adapter_rank", None)
     _derive(found, reading)
     if found.get("global_batch") and str(found["global_batch"]) == reading.statements.get("microbatches"):
         found |= {"data": 1, "micro_batch": 1}
@@ -109,7 +111,7 @@ def _objective(reading: LogReading) -> str | None:
         said = [one for name in named["names"] for one in _matches(block.values, name)]
         texts = [str(text) for one in said for text in (one if isinstance(one, list) else [one])]
         words += [text.rpartition("For")[2] for text in texts]  # a class of Transformers says what it is for
-        words += [word for name, word in named["true"].items() if _look_up(block.values, name) in (True, "True")]
+        words += [word for name, word in named["true"].items() if look_up(block.values, name) in (True, "True")]
     called = {*reading.statements, *map(str.casefold, words)}
     return next((meaning for meaning, its in known.items() if not called.isdisjoint((meaning, *its))), None)
 
@@ -194,13 +196,13 @@ def _block_settings(block: SettingsBlock) -> dict[str, Any]:
     for field, names in known["names"].items():
         of_generation = "num_beams" in block.values and "num_train_epochs" not in block.values
         for name in (name for name in names if name != "max_length" or not of_generation):
-            value = _look_up(block.values, name)
+            value = look_up(block.values, name)
             if (read := _value(field, value)) is not None:
                 found[field] = read
                 break
     if "per_device_train_batch_size" in block.values and found.get("global_batch") == found.get("micro_batch"):
         found.pop("global_batch")  # the Trainer's train_batch_size is that of a process
-    if (tokens := _whole(_look_up(block.values, "rank_microbatch_size"), least=1)) is not None:
+    if (tokens := _whole(look_up(block.values, "rank_microbatch_size"), least=1)) is not None:
         found |= _token_settings(tokens, found.get("global_batch"), found.get("sequence"))
     for option, field in _OF_OPTIONS.items():
         if block.values.get(option) is False:
@@ -278,7 +280,8 @@ def _whole(value: Any, least: int) -> int | None:
     return found if found is not None and least <= found < 10**12 else None
 
 
-def _look_up(values: Mapping[str, Any], name: str) -> Any:
+def look_up(values: Mapping[str, Any], name: str) -> Any:
+    """The first value of a setting, at the top level or in a section; ``None`` where there is none."""
     return next(_matches(values, name), None)
 
 

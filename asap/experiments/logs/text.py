@@ -291,6 +291,7 @@ def size(text: str) -> float | None:
 def seconds_of(text: str) -> tuple[float, float] | None:
     """Seconds of a number, of ``0:03:29`` or ``4 days, 5:06:09``, or of a date, from a beginning that all dates have;
     and what the last digit is worth. ``None`` where it is none of these."""
+    text = text.replace(",", ".") if text.count(":") > 1 and "day" not in text else text  # as Python's logging has it
     worth = _SUFFIX.get(text[-1:], 1.0) * (10.0 ** -len(found[1]) if (found := _LAST_DIGIT.search(text)) else 1.0)
     if (value := number(text)) is not None:
         return value, worth

@@ -15,6 +15,7 @@ from asap.core.numbers import bounded_from_text
 from asap.core.secrets import strip_secrets
 from asap.core.text import plain
 from asap.experiments.logs.blocks import MOST_TEXT, RawBlock
+from asap.models import find_architecture
 
 _ENUM = re.compile(r"<?\b[A-Z]\w*\.(\w+)(?:: [^<>]*>)?$")
 _OBJECT = re.compile(r"<(?:[^<>]|<[^<>]*>)*>")
@@ -24,6 +25,7 @@ _DTYPE = re.compile(r"^(?:torch|jnp|np)\.(\w+)$")
 _SOURCE = re.compile(r"^\s*[\w.]+ = .*\(\s*\w+=[a-z_][\w.]*[,)]")
 """A line of source code, which some programs write into their logs: an assignment, with names as arguments."""
 _MOST_CUTS = 30
+_YAML_FILE = re.compile(r"^(?:[\w.-]*/)*([\w.-]+)\.ya?ml$")
 
 
 def values_of(block: RawBlock) -> dict[str, Any]:
@@ -58,9 +60,8 @@ def is_flattened(block: RawBlock) -> bool:
     """Whether a mapping has lost its indentation on the way: no line has any, and a key comes twice."""
     keys = [line.partition(":")[0] for line in block.lines if ":" in line and not line.lstrip().startswith("- ")]
     bare = [key.strip() for key in keys]
-    return (
-        block.kind == "yaml" and len({len(key) - len(key.lstrip()) for key in keys}) == 1 and len(bare) > len({*bare})
-    )
+    is_flat = len({len(key) - len(key.lstrip()) for key in keys}) == 1
+    return block.kind == "yaml" and is_flat and len(bare) > len({*bare})
 
 
 def scalar(text: str) -> Any:
@@ -80,17 +81,19 @@ def scalar(text: str) -> Any:
 
 
 def _options(lines: Sequence[str]) -> dict[str, Any]:
-    """Options of a command by name, and its ``section.name=value``; a line that a terminal broke is put together at its
-    width."""
-    width = max(len(line.rstrip()) for line in lines)
+    """Options, ``name=value`` and variables of a command, and the published model that its YAML file is called by."""
+    width = max(len(line.rstrip()) for line in lines)  # at which a terminal broke them
     text = "".join(line.rstrip().removesuffix("\\") + ("" if len(line.rstrip()) == width else " ") for line in lines)
     words = text.split()
     found: dict[str, Any] = {}
     for word, after in zip(words, [*words[1:], "-"], strict=True):
         name, equals, value = word.partition("=")
-        if not (word.startswith("--") and len(word) > 3) and not (equals and "." in name):
+        if (file := _YAML_FILE.search(word)) and find_architecture(file[1]):
+            found.setdefault("model_name", file[1])
+        if not (word.startswith("--") and len(word) > 3) and not (equals and name.replace(".", "_").isidentifier()):
             continue
         value = value if equals else after
+        name = name.casefold() if name.isupper() else name
         section, _, name = name.lstrip("+-").replace("-", "_").rpartition(".")
         inside = found.setdefault(section, {}) if section else found
         if isinstance(inside, dict):

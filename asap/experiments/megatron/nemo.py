@@ -7,9 +7,9 @@ from typing import Any
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.yaml_text import parse_yaml
+from asap.experiments.launch.refusal import refuse
 from asap.experiments.tables.reader import is_setting as is_of_table
 from asap.experiments.tables.reader import read_table
-from asap.experiments.training_program import refuse
 from asap.stacks.megatron.reading import PRECISION
 from asap.stacks.megatron.sections import BRIDGE, arguments_of
 from asap.stacks.registry import spec

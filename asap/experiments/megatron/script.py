@@ -12,11 +12,11 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import below_variable
-from asap.experiments.megatron.deepspeed import add_configuration
 from asap.experiments.processes import ranks_of_mpi
 from asap.experiments.record_file import FIELDS
 from asap.experiments.remarks import recomputes
 from asap.experiments.shell import Command, Option, Start, has_substitution, inline_files, options, read_commands
+from asap.experiments.tables.deepspeed import add_configuration
 from asap.experiments.tables.reader import plain_name, read_table
 from asap.stacks.megatron.reading import PRECISION
 from asap.stacks.megatron.releases import JOINT, left_to_checkpoint

@@ -161,13 +161,7 @@ class Start:
 
 
 def find_start(text: str, path: Path, starts: Callable[[Command], bool]) -> Start | None:
-    """The first command of a script that is sure to run and starts a run, itself or in quotes; ``None`` for none.
-
-    Args:
-        text: of the script.
-        path: its file.
-        starts: whether a command starts a run of the stack that is asked for.
-    """
+    """The first command of a script that is sure to run and starts a run, itself or in quotes; ``None`` for none."""
     whole = inline_files(text, path.parent)
     if not (found := starts_in(whole, starts)):
         return None

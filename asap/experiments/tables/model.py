@@ -9,6 +9,7 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_document, validated
 from asap.experiments.huggingface_model import NO_MODEL, model_named_in, name_at_end, read_huggingface, read_named_model
+from asap.experiments.remarks import NO_PLAN
 from asap.models import Architecture
 from asap.models.architecture import SHAPES
 from asap.plans.degrees import InexpressiblePlanError
@@ -155,14 +156,14 @@ def planned(
     words = (axes.seq, axes.model, axes.expert, axes.stage, axes.replica, axes.data, axes.slices, axes.strategy)
     degrees = ({*word_keys(*words), *spec.names.get("degrees", ())} | moved) & unsettled
     if devices is not None and degrees:
-        return None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}; add them as key=value",)
+        return None, (f"{NO_PLAN}: it hangs on {', '.join(sorted(degrees))}; add them as key=value",)
     known = {key: value for key, value in settings.items() if key not in unsettled}
     open_batch = {*word_keys(batch.whole, batch.micro, batch.accumulation)} & unsettled
     try:
         plan = from_settings(spec, {**known, **dict.fromkeys(open_batch, None)}, devices, slices, layers)
     except InexpressiblePlanError as error:
         asks = devices is None and "how many devices" in error.message
-        return None, (error.message if asks else f"the plan is unknown: {error.message}",)
+        return None, (error.message if asks else f"{NO_PLAN}: {error.message}",)
     asked = {*word_keys(batch.whole or batch.micro)}
     recompute = {*word_keys(*spec.recompute), *spec.names.get("recomputation", ())} & unsettled
     counts = open_batch - asked if batch.accumulation else open_batch

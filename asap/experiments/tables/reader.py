@@ -1,7 +1,7 @@
 """An experiment from the settings of a stack that has a table."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,14 @@ from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import blamed_on, validated
+from asap.experiments.launch.refusal import refuse
 from asap.experiments.processes import set_devices, set_nodes
 from asap.experiments.remarks import no_batch, table_notes
 from asap.experiments.shell import has_substitution
 from asap.experiments.tables.deepspeed import named_configuration
 from asap.experiments.tables.model import add_model, planned
-from asap.experiments.training_program import refuse
 from asap.hardware.instances import find_instance
-from asap.levers.state import moments_of_bits, optimizer_family
+from asap.levers.state import optimizer_fields
 from asap.models import Architecture, Workload
 from asap.plans import AXES, Plan, Remat
 from asap.stacks import registry
@@ -134,7 +134,7 @@ def read_table(
     notes += tuple(f"{said} means another thing by version: add {left}=…" for said, left in doubts)
     sources = {"plan": path.name, "workload": path.name} | sources_of(spec, settings)
     return experiment.knowing(
-        *_misread(spec, settings), *notes, *remarks, first=unplanned, plan=plan, workload=workload,
+        *_misread(spec, settings, given), *notes, *remarks, first=unplanned, plan=plan, workload=workload,
         hyperparameters=settings.harmless() | {STACK: spec.name}, provenance=sources,
     )  # fmt: skip
 
@@ -226,7 +226,7 @@ def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
     found = dict(spec.fields) | {field: field_of(spec, field, settings) for field in spec.workload}
     found |= workload(settings) if workload else {}
     if found.get("optimizer") is not None:
-        found |= {"optimizer": optimizer_family(str(found["optimizer"])), **moments_of_bits(str(found["optimizer"]))}
+        found |= optimizer_fields(str(found["optimizer"]), settings)
     left = () if found.get("adapter_rank") else ("adapted", "frozen_precision")
     return {field: value for field, value in found.items() if value is not None and field not in left}
 
@@ -272,8 +272,8 @@ def _notes(
     return (*table_notes(spec, settings, sequence, facts), *of_plan)
 
 
-def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:
-    """A note on settings that no release has."""
+def _misread(spec: Spec, settings: StackSettings, typed: Collection[str] = ()) -> tuple[str, ...]:
+    """A note on settings that no release has, and on those that the user ``typed`` in vain."""
     known = spec.words
     without_effect = irrelevant(folder_of(spec))
     sections = {word.partition(".")[0] for word in (*known, *without_effect)}
@@ -287,4 +287,4 @@ def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:
     own = sorted({key if part in listed else part for key, part in foreign})
     shown = ", ".join(plain(key, 40) for key in own[:_MOST])
     unread = (_UNREAD.format(spec.name, shown),) if own and without_effect else ()
-    return (*near_misses(asked, missing), *unread)
+    return (*near_misses(asked, missing, typed), *unread)

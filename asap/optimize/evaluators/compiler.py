@@ -26,12 +26,9 @@ _RESHARDED = 0.01
 """Share of the step that moves between layouts have to cost. Judgement: what is printed."""
 _STATUS: dict[str, tuple[Status, Code]] = {
     "does_not_fit": ("rejected", Code.OUT_OF_MEMORY),
-    "not_expressible": ("rejected", Code.INVALID),
-    "step_failed": ("rejected", Code.INVALID),
-    "refused": ("rejected", Code.INVALID),
-    "crashed": ("failed", Code.CRASHED),
     "timed_out": ("failed", Code.HANG),
-    "out_of_host_memory": ("failed", Code.CRASHED),
+    **dict.fromkeys(("not_expressible", "step_failed", "refused"), ("rejected", Code.INVALID)),
+    **dict.fromkeys(("crashed", "out_of_host_memory"), ("failed", Code.CRASHED)),
 }
 
 

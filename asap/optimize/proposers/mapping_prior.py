@@ -57,12 +57,9 @@ def mapping_prior(
         raise InsufficientEvidenceError("no program can be predicted", where=space.algorithm)
     chosen, log_time = zip(*found.values(), strict=True)
     return Prior(
-        configurations=tuple(found),
-        log_time=np.array(log_time),
-        log_fill=None,
-        effort=np.zeros(len(found)),
+        configurations=tuple(found), log_time=np.array(log_time), log_fill=None, effort=np.zeros(len(found)),
         apart=programs_apart(chosen),
-    )
+    )  # fmt: skip
 
 
 def programs_apart(programs: Sequence[Mapping[str, str]], other_order: float = OTHER_ORDER) -> Callable[[int], Array]:

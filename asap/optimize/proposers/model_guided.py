@@ -1,7 +1,6 @@
 """The built-in proposer: the model as prior, evaluations correct it, and the next is what is expected to save most."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,6 +10,7 @@ from asap.core.units import format_percent
 from asap.evidence.step_belief import Z_90, Array, Prior, Result, StepBelief, believe
 from asap.optimize.outcome import Configuration, Expectation, Outcome, Suggestion, Try
 from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel, probability_fits
+from asap.optimize.proposers.refusals import Said, blamed, parts, refused_setting, words_of
 from asap.optimize.proposers.repairs import LIKELY, add_repairs
 from asap.optimize.results import MOST_REPEATS, ended, repeat, results
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
@@ -36,6 +36,7 @@ class ModelGuided:
         capacity: bytes of HBM of a device.
         first: what to evaluate first, as what runs now.
         known: measured before the session began.
+        said: how the program is told a configuration; ``None`` where none refuses it.
     """
 
     prior: Prior
@@ -44,6 +45,7 @@ class ModelGuided:
     capacity: float = 1.0
     first: Configuration | None = None
     known: tuple[Result, ...] = ()
+    said: Said | None = None
     _apart: dict[int, Array] = field(default_factory=dict)
 
     def propose(self, tries: Sequence[Try]) -> Suggestion | None:
@@ -81,10 +83,8 @@ class ModelGuided:
         order = np.where(self._tried(tries), np.inf, belief.mean if np.isnan(savings).all() else -savings)
         places = [int(place) for place in np.argsort(order, kind="stable") if np.isfinite(order[place])][:count]
         fastest = min((result.step_time_s for result in found), default=None)
-        return [
-            self._suggestion(place, belief, self._why(place, belief, fastest), float(savings[place]))
-            for place in places
-        ]
+        whys = ((place, self._why(place, belief, fastest)) for place in places)
+        return [self._suggestion(place, belief, why, float(savings[place])) for place, why in whys]
 
     def belief(self, tries: Sequence[Try]) -> StepBelief:
         """What is believed of every step time after these tries."""
@@ -114,7 +114,7 @@ class ModelGuided:
         for place in np.argsort(-score, kind="stable"):
             if not np.isfinite(score[place]):
                 return None
-            if self.prior.refused(int(place)) is None:
+            if self.prior.refused(int(place)) is None and not self.refuses(self.prior.configurations[place], tries):
                 expected = None if np.isnan(saving[place]) else float(saving[place])
                 return self._suggestion(int(place), belief, self._why(int(place), belief, best), expected)
         return None
@@ -175,11 +175,8 @@ class ModelGuided:
     def _repeated(self, tries: Sequence[Try]) -> Suggestion | None:
         """What :func:`repeat` asks for."""
         found = repeat(tries, self.first, lambda: self.believed(tries)[0].configuration)
-        return self._once_more(*found, tries) if found else None
-
-    def _once_more(self, configuration: Configuration, why: str, tries: Sequence[Try]) -> Suggestion | None:
-        place = self.prior.index.get(configuration)
-        return None if place is None else self._suggestion(place, self.belief(tries), why, None)
+        place = self.prior.index.get(found[0]) if found else None
+        return self._suggestion(place, self.belief(tries), found[1], None) if found and place is not None else None
 
     def _again(self, found: Sequence[Result], tries: Sequence[Try]) -> Suggestion | None:
         """The better of two whose order the noise leaves open, unless they are as good as equal or well measured."""
@@ -219,8 +216,14 @@ class ModelGuided:
             died = outcome.status == "failed" or (outcome.status == "rejected" and "OUT_OF_MEMORY" not in outcome.codes)
             if died and place is not None:
                 odds = odds * (1 - np.exp(-self._from(place).sum(axis=-2) / self.kernel.reach))
-        blame = blamed(tries)
-        return odds * [math.prod(1 - blame.get(each, 0.0) for each in _settings(c)) for c in self.prior.configurations]
+        blame, every = blamed(tries), self.prior.configurations
+        return odds * [math.prod(1 - blame.get(each, 0.0) for each in parts(words_of(c))) for c in every]
+
+    def refuses(self, configuration: Configuration, tries: Sequence[Try]) -> str | None:
+        """The setting for which the program refuses it, by the messages so far; ``None`` where none says so."""
+        if self.said is None or not (blame := blamed(tries, self.said)):
+            return None
+        return refused_setting(self.said(configuration), blame)
 
     def _from(self, place: int) -> Array:
         if place not in self._apart:
@@ -255,25 +258,3 @@ def _upper_tail(z: float) -> float:
     from scipy.special import ndtr
 
     return float(ndtr(-z))
-
-
-def blamed(tries: Sequence[Try]) -> dict[str, float]:
-    """How likely each setting, or each of its values, is what a launcher refused.
-
-    It is one of those of a refused configuration that none has run with, and rather one that several refused have.
-    """
-    ran, refused = set[str](), list[set[str]]()
-    for each, outcome in ended(tries):
-        if outcome.status == "done":
-            ran |= _settings(each.configuration)
-        elif "INVALID" in outcome.codes:
-            refused.append(_settings(each.configuration))
-    suspects = [settings - ran for settings in refused]
-    weight = {each: count**2 for each, count in Counter(each for some in suspects for each in some).items()}
-    shares = [{each: weight[each] / sum(weight[other] for other in some) for each in some} for some in suspects]
-    return {each: max(share.get(each, 0.0) for share in shares) for each in weight}
-
-
-def _settings(configuration: Configuration) -> set[str]:
-    """Of ``seq=2`` both ``seq=2`` and ``seq``."""
-    return {part for word in configuration.split() for part in (word, word.partition("=")[0])}

@@ -61,7 +61,13 @@ class GuidedPlans:
         return str(plan)
 
     def expected(self, configuration: Configuration, tries: Sequence[Try]) -> Suggestion:
-        """What is expected of a plan; what the model of the step says where the proposer does not consider it."""
+        """What is expected of a plan; what the model of the step says where the proposer does not consider it.
+
+        Raises:
+            NotUsableError: the launcher refuses one of its settings.
+        """
+        if refused := self.guided.refuses(configuration, tries):
+            raise NotUsableError(f"the launcher refused {refused} in an earlier try")
         if considered := self.guided.expected(configuration, tries):
             return considered
         (found,) = expect(self.study, [Plan.parse(configuration)])
@@ -115,7 +121,7 @@ class Searched:
             raise InsufficientEvidenceError(
                 "the configurations cannot be searched: plan, rematerialisation, model, batch, sequence and hardware"
                 " have to be known",
-                where=study.experiment.id, hint="asap experiments add ID --config FILE --hardware NAME",
+                where=study.experiment.id, hint="`asap experiments add ID --config FILE --hardware NAME`",
             )  # fmt: skip
         step = expect(bare, [study.plan])[0].step_time
         assert step is not None
@@ -125,14 +131,11 @@ class Searched:
         """The built-in proposer, with what was measured before; ``compiled`` where the compiler is what tells."""
         calibration, experiment = load_calibration().full, self.study.experiment
         allocator = allocator_class(experiment.workload.framework, self._slice.chip.kind)
+        kernel = calibration.residual_kernel.scattering(COMPILED if compiled else 1.0)
         return ModelGuided(
-            prior=self.prior(),
-            kernel=calibration.residual_kernel.scattering(COMPILED if compiled else 1.0),
-            memory=MemoryKernel.of(calibration.overhead(allocator)),
-            capacity=self.capacity,
-            first=None if is_start(experiment) else str(self.study.plan),
-            known=self._known(),
-        )
+            prior=self.prior(), kernel=kernel, memory=MemoryKernel.of(calibration.overhead(allocator)),
+            capacity=self.capacity, first=None if is_start(experiment) else str(self.study.plan), known=self._known(),
+        )  # fmt: skip
 
     def prior(self) -> Prior:
         """The best configurations by the model, what runs now among them."""
@@ -140,14 +143,11 @@ class Searched:
         index = tuple(places.T)
         plans = [self.found.plan(place) for place in places]
         return Prior(
-            configurations=tuple(map(str, plans)),
-            log_time=math.log(self.modelled_s) - evaluation.gain[index],
-            log_fill=np.log(evaluation.hbm[index] / self.capacity),
-            effort=self.found.effort(places),
-            apart=plans_apart(plans),
-            refused=lambda place: why_not_launched(self.study, plans[place]),
+            configurations=tuple(map(str, plans)), log_time=math.log(self.modelled_s) - evaluation.gain[index],
+            log_fill=np.log(evaluation.hbm[index] / self.capacity), effort=self.found.effort(places),
+            apart=plans_apart(plans), refused=lambda place: why_not_launched(self.study, plans[place]),
             parts=parts_under(self.study, plans),
-        )
+        )  # fmt: skip
 
     @property
     def capacity(self) -> float:

@@ -10,6 +10,10 @@ from asap.prediction.step_model.device_parameters import layer_parameters, owned
 from asap.prediction.step_model.inputs import Number, StepInputs, anywhere, select
 from asap.prediction.step_model.tpu_memory import TpuBuffers, block_share, load_tpu_buffers, tpu_peak
 
+HOST_ALLOCATED = 1.5
+"""Host memory over PyTorch's states there, in pinned blocks of powers of two: DeepSpeed's ``additional_buffer_factor``.
+LLaMA 33B takes 750 to 800 GB, 521 of them states (deepspeedai/DeepSpeed#3448)."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepMemory:
@@ -80,7 +84,7 @@ def _allocated(inputs: StepInputs, buffers: TpuBuffers) -> StepMemory:
     """
     work, layout = inputs.workload, inputs.plan
     owned = owned_parameters(inputs)
-    optimizer = owned.under_zero(inputs, 1) * work.optimizer_bytes
+    optimizer = owned.under_zero(inputs, 1) * (work.optimizer_bytes - work.paged_bytes)
     gradients = owned.under_zero(inputs, 2) * work.gradient_bytes
     layers = inputs.layers_per_stage
     layer = activations(inputs)
@@ -163,12 +167,12 @@ def in_flight(inputs: StepInputs) -> tuple[Number, Number]:
 
 
 def host_memory(inputs: StepInputs) -> Number:
-    """Bytes: parameters, the optimizer's state, gradients where the host updates it, and the activations of all
-    microbatches in flight."""
+    """Bytes: parameters, the optimizer's state, gradients where the host updates it, as they are allocated there, and
+    the activations of all microbatches in flight."""
     work, layout, owned = inputs.workload, inputs.plan, owned_parameters(inputs)
-    state = layout.host_optimizer * work.optimizer_bytes * owned.under_zero(inputs, 1)
+    sharded, (first, _) = owned.under_zero(inputs, 1), in_flight(inputs)
+    gradients = select(work.updates_on_host, work.gradient_bytes * owned.under_zero(inputs, 2), 0.0)
+    state = layout.host_optimizer * ((work.optimizer_bytes - work.paged_bytes) * sharded + gradients)
     state = state + layout.host_parameters * work.parameter_bytes * owned.total
-    gradients = work.gradient_bytes * owned.under_zero(inputs, 2)
-    state = state + layout.host_optimizer * select(work.updates_on_host, gradients, 0.0)
-    first, _ = in_flight(inputs)
+    state = state * select(work.updates_on_host, HOST_ALLOCATED, 1.0) + work.paged_bytes * sharded
     return state + first * inputs.layers_per_stage * offloaded(inputs)

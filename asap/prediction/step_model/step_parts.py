@@ -4,19 +4,12 @@ much of them hides is known least.
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.prediction.step_model.inputs import (
-    HardwareInputs,
-    ModelInputs,
-    Number,
-    PlanInputs,
-    StepInputs,
-    WorkloadInputs,
-)
+from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.step_model.step import StepTime
 
 COLLECTIVES = ("tensor", "sequence", "expert", "data", "replica", "slices", "stage")
@@ -56,20 +49,13 @@ def change_between(parts: Sequence[Number], others: Sequence[Number], recomputed
     return moved / (2 * np.minimum(sum(parts), sum(others)))
 
 
-Part = TypeVar("Part", ModelInputs, WorkloadInputs, HardwareInputs, PlanInputs)
-
-
 def stack(steps: Sequence[StepInputs]) -> StepInputs:
     """The inputs of many steps as one, each field an array."""
-    return StepInputs(
-        _stack([inputs.model for inputs in steps]),
-        _stack([inputs.workload for inputs in steps]),
-        _stack([inputs.hardware for inputs in steps]),
-        _stack([inputs.plan for inputs in steps]),
-    )
+    parts = ("model", "workload", "hardware", "plan")
+    return StepInputs(*(_stack([getattr(inputs, part) for inputs in steps]) for part in parts))
 
 
-def _stack(parts: Sequence[Part]) -> Part:
+def _stack(parts: Sequence[Any]) -> Any:
     names = [field.name for field in fields(parts[0])]
     return type(parts[0])(**{name: _joined([getattr(part, name) for part in parts]) for name in names})
 

@@ -93,7 +93,7 @@ def load_own_runs() -> OwnRuns | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, ValidationError) as error:
-        hint = "asap accuracy calibrate --forget removes it"
+        hint = "`asap accuracy calibrate --forget` removes it"
         raise ConfigError("holds no runs that can be read", where=str(path), hint=hint) from error
 
 
@@ -117,9 +117,8 @@ def keep_own_runs(found: OwnRuns) -> None:
 
 def forget_own_runs() -> bool:
     """Remove the team's runs; whether there were any."""
-    path = _path()
-    known = path.exists()
-    path.unlink(missing_ok=True)
+    known = _path().exists()
+    _path().unlink(missing_ok=True)
     return known
 
 
@@ -151,7 +150,7 @@ class Narrowing:
     def note(self) -> str:
         """What was done, in words."""
         if not self.runs:
-            return f"{OWN_RUNS}not used, from another calibration; asap accuracy calibrate --with adds them again"
+            return f"{OWN_RUNS}not used, from another calibration; `asap accuracy calibrate --with SESSION` adds them"
         change = f"{format_percent(abs(self.scale - 1), 0)} {'narrower' if self.scale < 1 else 'wider'}"
         nearest = f", the nearest of {self.nearest}," if self.nearest != LEVELS[0] else ""
         return f"{OWN_RUNS}{self.runs} of {LEVELS[0]}{nearest} correct the prediction; its interval is {change}"

@@ -171,11 +171,8 @@ def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
         return True
     mine, others = _strategy(one, incumbent), _strategy(better, incumbent)
     if mine.removesuffix(ALONE) == others.removesuffix(ALONE):
-        return (
-            (mine == others and not _is_surer(one, better))
-            or not mine.endswith(ALONE)
-            or _adds_to(one, better, incumbent)
-        )
+        same = mine == others and not _is_surer(one, better)
+        return same or not mine.endswith(ALONE) or _adds_to(one, better, incumbent)
     if one.makes_fit:
         contains = set(mine.split("+")) > set(others.split("+"))
         return contains and expected_gain(one.prediction) < expected_gain(better.prediction) + MEASURABLE

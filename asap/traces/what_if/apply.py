@@ -27,7 +27,7 @@ def selected_operations(graph: Graph, what: str) -> list[NDArray[np.bool_]]:
     masks = [_mask(rank, what) for rank in graph.trace.ranks]
     if not any(mask.any() for mask in masks):
         message = f"the trace holds no operation of {plain(what, 60)}"
-        raise InsufficientEvidenceError(message, hint="asap trace replay shows what it holds")
+        raise InsufficientEvidenceError(message, hint="`asap trace replay` shows what it holds")
     return masks
 
 

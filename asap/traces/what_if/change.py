@@ -94,4 +94,4 @@ def _factor(text: str, factor: str) -> float:
 
 
 def _unknown(text: str, message: str) -> UsageError:
-    return UsageError(message, where=plain(text, 80), hint="asap trace what-if --help lists the changes")
+    return UsageError(message, where=plain(text, 80), hint="`asap trace what-if --help` lists the changes")

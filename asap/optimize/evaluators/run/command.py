@@ -121,14 +121,7 @@ class Command:
 
     def script(self, overrides: Overrides, plan: str, name: str, folder: Path) -> str:
         """For ``sh``: exports, the command, then what waits for it."""
-        fill = {
-            "overrides": words(overrides),
-            "without": shlex.quote(" ".join(left_out(overrides))),
-            "plan": shlex.quote(plan),
-            "try": name,
-            "folder": shlex.quote(str(folder)),
-        }
-        fill |= self._placed(plan)
+        fill = self._fill(overrides, plan, name, folder)
         if self.config is not None:
             changed = write_changed(self.config, settings_document(overrides), folder)
             fill["config"] = shlex.quote(str(changed))
@@ -137,13 +130,17 @@ class Command:
 
     def pasted(self, overrides: Overrides, plan: str) -> str:
         """Exports and the command with what a configuration sets; the words alone where they go into a file."""
-        fill = {"overrides": words(overrides), **self._placed(plan)}
+        fill = self._fill(overrides, plan, "best", Path())
         return "\n".join((*overrides.exports, _filled(self.start, fill), *([overrides.text] if self.config else ())))
 
-    def _placed(self, plan: str) -> dict[str, str]:
-        """What stands in the places of settings of a user's own space; nothing where one has no value."""
+    def _fill(self, overrides: Overrides, plan: str, name: str, folder: Path) -> dict[str, str]:
+        """What stands in each place; nothing where a setting of a user's own space has no value."""
         said = dict(word.split("=", 1) for word in shlex.split(plan)) if self.places else {}
-        return {key: shlex.quote(said[key]) if said.get(key) else "" for key in self.places}
+        return {
+            "overrides": words(overrides), "without": shlex.quote(" ".join(left_out(overrides))), "try": name,
+            "plan": shlex.quote(plan), "folder": shlex.quote(str(folder)),
+            **{key: shlex.quote(said[key]) if said.get(key) else "" for key in self.places},
+        }  # fmt: skip
 
     def tracked(self, name: str, folder: Path) -> str | None:
         """The tracker's run of a try, if there is one."""

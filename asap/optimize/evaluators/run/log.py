@@ -8,8 +8,9 @@ from pathlib import Path
 
 from asap.core.feedback import Feedback
 from asap.core.text import plain
+from asap.experiments.logs.endings import ending_of
 from asap.experiments.logs.formats import statements, table
-from asap.experiments.logs.measured import LONGEST_LINE, StepFeed, ending_of
+from asap.experiments.logs.measured import LONGEST_LINE, StepFeed
 from asap.experiments.logs.scan import scan_text
 from asap.experiments.logs.text import clean
 from asap.optimize.outcome import Code, Status, feedback
@@ -225,7 +226,7 @@ def why_it_died(lines: Sequence[str], code: int | None, steps: int) -> tuple[Sta
     """
     text = "\n".join(lines)
     found = scan_text(text.encode("utf-8", "replace"))
-    ending = ending_of(found.endings, found.steps, {})
+    ending = ending_of(found.endings, found.steps, found.totals, {})
     if ending.kind == "out_of_memory":
         return "rejected", feedback(Code.OUT_OF_MEMORY, str(ending.model_copy(update={"before_first_step": False})))
     if code is None or _PREEMPTED.search(text):

@@ -65,6 +65,8 @@ SLOWEST_HOST_LINK = 1.6e10
 def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
     """Rates of one JAX device."""
     chip, share = hardware.chip, hardware.chip.devices
+    node = chips_per_node(chip) or 1
+    on_host = min(node, hardware.chips_per_slice) * share
     half = chip.peak_flops.get("bf16") or chip.peak_flops["fp16"]
     said, kind = (workload.precision or "").casefold(), precision_class(workload.precision)
     peak = chip.peak_flops.get(said) or chip.peak_flops.get(kind, half)
@@ -85,10 +87,9 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
         hbm_bytes=chip.device_capacity,
         hbm_bandwidth=chip.hbm_bandwidth / share,
         host_bandwidth=(chip.host_bandwidth or SLOWEST_HOST_LINK) / share,
-        host_update=HOST_UPDATE / min(chips_per_node(chip) or 1, hardware.chips_per_slice) / share,
-        host_bytes=(chip.host_memory or math.inf)
-        * max((chips_per_node(chip) or 1) / hardware.chips_per_slice, 1)
-        / share,
+        host_update=HOST_UPDATE / on_host,
+        host_devices=on_host,
+        host_bytes=(chip.host_memory or math.inf) * max(node / hardware.chips_per_slice, 1) / share,
         link_bandwidth=link / share,
         torus_axes=max(len(used), 1),
         **dict(zip(("torus_x", "torus_y", "torus_z"), sides, strict=True)),

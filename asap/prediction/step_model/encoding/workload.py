@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from asap.levers.state import PAGED
 from asap.models import Architecture, Workload, count_parameters
 from asap.models.adapters import adapter_parameters, adapter_width
 from asap.models.architecture import pattern_length
@@ -66,11 +67,12 @@ def gathers_logits(w: Workload) -> bool:
 
 
 FP32_MASTER = 4.0  # bytes of a parameter in fp32 beside the one that computes
-OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}  # bytes of one moment in fp32
+OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd momentum": 4.0, "sgd": 0.0, "lion": 4.0, "muon": 4.0}  # of moments in fp32
 OPTIMIZERS = ("adamw", "adam", "adam_pax", *OPTIMIZER_BYTES)
 """Optimizers whose state is known; those of Adam's kind keep two moments."""
 FROM_STATE = (
-    "parameter_bytes", "gradient_bytes", "gather_bytes", "optimizer_bytes", "updated_bytes", "sequence_parallel",
+    "parameter_bytes", "gradient_bytes", "gather_bytes", "optimizer_bytes", "paged_bytes", "updated_bytes",
+    "sequence_parallel",
 )  # fmt: skip
 """Fields that follow from the training state, and from whether residuals are split."""
 OF_STATE = ("first_moment", "second_moment", "weight_precision", "optimizer", "sequence_parallel")
@@ -97,7 +99,8 @@ FUSED_LOSS_BYTES = {"fast-llm": 4.0, "llm.c": 2.0}
 EAGER_LOSS_BYTES = 14.0
 """The same where FSDP's stacks compile no loss: logits are gone before their own gradients are there. In torchtitan on
 an H100 it took 14 to 15 of the HBM that PyTorch reserves (docs/optimize.md), in the Trainer on an A100 11 of what it
-allocates (fms-acceleration, PowerLM-3b with 4 and 8 sequences)."""
+allocates (fms-acceleration, PowerLM-3b with 4 and 8 sequences). Of logits that tensor parallelism splits PyTorch takes
+it in single operations (``tensor/parallel/loss.py``): one kernel explains 46.7 of the 71.5 GiB of pytorch#149990."""
 
 
 def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
@@ -121,6 +124,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
     over_replicas = 0 if w.zero_stage == 3 else w.zero_stage or 0
     narrow = not master and w.weight_precision == "bf16"
     parameter = 2.0 if master or narrow else 4.0
+    moments = _moment_bytes(w, HALF if narrow else FP32_MASTER)
     graphed_attention, graphed_mlp = graphed_shares(w)
     inputs = WorkloadInputs(
         batch=w.global_batch or 0,
@@ -140,7 +144,8 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         layers_together=float(layers_together(w, architecture)),
         overlaps_reduction=float(framework != "megatron" if w.overlaps_reduction is None else w.overlaps_reduction),
         regathers_activations=float(framework in ("megatron", "nemo") and not gathers),
-        optimizer_bytes=_moment_bytes(w, HALF if narrow else FP32_MASTER) + (FP32_MASTER if master else 0.0),
+        optimizer_bytes=moments + (FP32_MASTER if master else 0.0),
+        paged_bytes=moments * (w.optimizer or "").startswith(PAGED),  # CUDA moves them (bitsandbytes, ``get_paged``)
         fused_attention=float(kernel == "flash"),
         score_passes=PASSES[kernel],
         score_bytes=KEPT_BYTES[kernel],
@@ -191,14 +196,15 @@ def _add_adapters(inputs: WorkloadInputs, w: Workload, architecture: Architectur
     held = (
         usual if packed is None else (packed * counted.layers + HALF * (counted.total - counted.layers)) / counted.total
     )
-    own = FP32_MASTER * trained
+    own, moments = FP32_MASTER * trained, trained * _moment_bytes(w, FP32_MASTER)
     return replace(
         inputs,
         parameter_bytes=held + own,
         gradient_bytes=own,
         reduce_bytes=own,
         gather_bytes=own,
-        optimizer_bytes=trained * _moment_bytes(w, FP32_MASTER),
+        optimizer_bytes=moments,
+        paged_bytes=moments if inputs.paged_bytes else 0.0,
         updated_bytes=own,
         trained=trained,
         backward_products=BACKWARD_MATMUL / 2,
@@ -263,8 +269,11 @@ def workload_under_plans(plans: Sequence[Plan], w: Workload, architecture: Archi
 
 
 def under_meshes(work: WorkloadInputs, layout: PlanInputs, w: Workload, architecture: Architecture) -> WorkloadInputs:
-    """With what a mesh decides: whether FSDP turns weights into fp32, DeepSpeed's stage of ZeRO, and whether devices
-    that share a sequence hold copies."""
+    """With what a mesh decides: whether FSDP turns weights into fp32, whether the loss is one kernel, DeepSpeed's stage
+    of ZeRO, and whether devices that share a sequence hold copies."""
+    if framework_class(w.framework) == "fsdp":
+        split = np.maximum(work.logit_bytes, EAGER_LOSS_BYTES)
+        work = replace(work, logit_bytes=np.where(layout.model > 1, split, work.logit_bytes))
     if w.fsdp_upcasts:
         wide = workload_inputs(w.model_copy(update={"weight_precision": None}), architecture)
         sizes = {name: np.where(layout.fsdp > 1, getattr(wide, name), getattr(work, name)) for name in FROM_STATE}
@@ -280,7 +289,7 @@ def under_meshes(work: WorkloadInputs, layout: PlanInputs, w: Workload, architec
 
 def _moment_bytes(w: Workload, usual: float) -> float:
     """Bytes a parameter of an optimizer that keeps ``usual`` bytes a moment where nothing else is said of it."""
-    said_of_all = OPTIMIZER_BYTES.get((w.optimizer or "adam").casefold())
+    said_of_all = OPTIMIZER_BYTES.get((w.optimizer or "adam").casefold().removeprefix(f"{PAGED} "))
     if said_of_all is not None:
         return said_of_all * usual / FP32_MASTER
     moments = (w.first_moment_precision, w.second_moment_precision)

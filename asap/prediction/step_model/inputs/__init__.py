@@ -8,13 +8,6 @@ from asap.prediction.step_model.inputs.model import HardwareInputs, ModelInputs,
 from asap.prediction.step_model.inputs.step import StepInputs, WorkloadInputs, once
 
 __all__ = [
-    "HardwareInputs",
-    "ModelInputs",
-    "Number",
-    "PlanInputs",
-    "StepInputs",
-    "WorkloadInputs",
-    "anywhere",
-    "once",
+    "HardwareInputs", "ModelInputs", "Number", "PlanInputs", "StepInputs", "WorkloadInputs", "anywhere", "once",
     "select",
-]
+]  # fmt: skip

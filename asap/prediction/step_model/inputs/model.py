@@ -99,22 +99,19 @@ class HardwareInputs:
     """Bytes/s of an optimizer that the host's processors run for one device."""
     host_bytes: Number
     """Bytes of host memory for one device; without a limit where they are not known."""
+    host_devices: Number
+    """Devices that share a host."""
     link_bandwidth: Number
     """Bytes/s in one direction: of one ICI link, or into NVLink."""
     torus_axes: Number
-    """Axes of the torus that are longer than 1."""
+    """Axes of the torus that are longer than 1; below, devices along each, 1 where there is none."""
     torus_x: Number
-    """Devices along the first axis of the torus; 1 where there is none."""
     torus_y: Number
-    """Along the second."""
     torus_z: Number
-    """Along the third."""
     links_x: Number
     """Links over which a ring along the first axis sends at once: 2 if the axis closes, else 1."""
     links_y: Number
-    """Along the second."""
     links_z: Number
-    """Along the third."""
     scaleup_domain: Number
     """Devices that ICI or NVLink joins."""
     link_latency: Number

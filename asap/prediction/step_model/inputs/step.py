@@ -34,6 +34,8 @@ class WorkloadInputs:
     """Bytes of gradients that replicas reduce at once, each time at the latency of their ring; without a limit, all."""
     optimizer_bytes: Number
     """Bytes per parameter of optimizer state, with the master copy."""
+    paged_bytes: Number
+    """Of these, bytes that wait in host memory where HBM has no room."""
     updated_bytes: Number
     """Bytes per parameter that an update writes: of all, or of adapters beside frozen ones."""
     trained: Number
