@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from asap.core.errors import AsapError
+from asap.core.text import plain
 from asap.core.units import exact, format_bytes, format_rate, format_seconds, significant
 from asap.evidence.readings import RATES, CauseName, Run, Variant, passes_of_experts, usual_rate
 from asap.plans import Remat
@@ -25,7 +26,8 @@ def _table() -> dict[str, dict[str, str]]:
 def sentence(variant: Variant, run: Run) -> str:
     """What it would be, without a capital and a full stop."""
     work, rate = run.workload, usual_rate(run, variant.cause if variant.cause in RATES else "network")
-    return _table()[variant.cause]["statement"].format(
+    variables = plain(run.set_causes.get(variant.cause, ""), 80)
+    return (f"{variables} is set: " if variables else "") + _table()[variant.cause]["statement"].format(
         nodes="slices" if run.hardware.chip.kind == "tpu" else "nodes",
         rate=format_rate(variant.size, "B"), usual=format_rate(rate, "B"), size=significant(variant.size, 2),
         count=exact(round(variant.size)), seconds=format_seconds(variant.size),

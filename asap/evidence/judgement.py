@@ -18,6 +18,7 @@ from asap.evidence.readings import (
     CONTRADICTED,
     PRIOR,
     RATES,
+    STATED,
     CauseName,
     Run,
     Variant,
@@ -231,7 +232,7 @@ def _ranked(run: Run, now: Prediction, seen: MeasuredRun) -> Iterator[Cause]:
     weights: dict[CauseName, float] = {
         name: PRIOR[name]
         * (steady if name in _HAPPEN_NOW_AND_THEN else 1.0)
-        * (CONTRADICTED if name in run.contradicted else 1.0)
+        * (STATED if name in run.set_causes else CONTRADICTED if name in run.contradicted else 1.0)
         * _mean(tried)
         for name, tried in found.items()
     }

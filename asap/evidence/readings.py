@@ -5,12 +5,13 @@ precision, a kernel, recomputation. Each has variants, from little to much; the 
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from asap.core.errors import AsapError
 from asap.experiments.remarks import contradicted_causes, unmodelled
+from asap.flags.review import causes_set
 from asap.hardware import Chip, Slice
 from asap.models import Architecture, Workload
 from asap.models.workload import FULL_PRECISION
@@ -44,6 +45,8 @@ class Run:
     """Settings that likely make the step longer, and that no prediction uses."""
     contradicted: frozenset[str] = frozenset()
     """Causes that its settings speak against."""
+    set_causes: Mapping[str, str] = field(default_factory=dict)
+    """Causes that variables of its environment bring about, and these."""
 
     def objection(self, seconds: float) -> str | None:
         """What is impossible about a measured step, by physics alone; ``None`` if nothing is."""
@@ -62,8 +65,9 @@ def run_of(study: Study) -> Run | None:
     if study.plan is None or study.slice is None or model is None or model.missing() or not work.tokens:
         return None
     return Run(
-        study.plan, model, work, study.slice, unmodelled(experiment, "longer step"), contradicted_causes(experiment)
-    )
+        study.plan, model, work, study.slice, unmodelled(experiment, "longer step"), contradicted_causes(experiment),
+        causes_set(experiment.environment),
+    )  # fmt: skip
 
 
 def predicted(run: Run) -> Prediction | None:
@@ -103,6 +107,8 @@ PRIOR: dict[CauseName, float] = {
 """How likely each is before the measurement. No fit: of public threads about steps far slower than expected few say
 their cause; in tests/data/threads.toml it is mostly the network, and never a slow device nor the input, of which a
 step of text needs a few MB. It decides only between equally good readings. Judgement: the order of causes."""
+STATED = 10.0
+"""Times as likely a cause is that the environment brings about. Judgement: the order of causes."""
 CONTRADICTED = 0.1
 """How likely a cause is that the settings rule out, as another file may have run. Judgement: the order of causes."""
 _DOUBLINGS = tuple(2.0**k for k in range(1, 11))  # times by which a network may be slower

@@ -35,6 +35,18 @@ def review_flags(environment: Mapping[str, str], situation: Situation) -> FlagRe
     )
 
 
+def causes_set(environment: Mapping[str, str]) -> dict[str, str]:
+    """Causes of a slow step that variables on record set themselves, each with these, as ``NAME=value``."""
+    values = {flag.name: flag.value for flag in flags_in(environment)}
+    entries = [entry for table in flag_tables() for entry in table.unwise if entry.cause]
+    matched = [(entry.cause, _matched(entry, values)) for entry in entries]
+    return {str(cause): _listed(found) for cause, found in matched if found}
+
+
+def _listed(flags: Mapping[str, str]) -> str:
+    return " and ".join(f"{name}={value}" for name, value in flags.items())
+
+
 def _set(flag: GivenFlag) -> SetFlag:
     purposes = (table.purposes.get(flag.name) for table in flag_tables() if table.variable == flag.variable)
     return SetFlag(
@@ -80,7 +92,7 @@ def _unwise(tables: Iterable[FlagTable], values: Mapping[str, str], situation: S
             if _applies(entry, situation) and (found := _matched(entry, values)):
                 yield FlagAdvice(
                     kind=entry.kind,
-                    title=" and ".join(f"{name}={value}" for name, value in found.items()),
+                    title=_listed(found),
                     flags=found,
                     variable=table.variable,
                     reason=entry.reason,

@@ -48,6 +48,8 @@ class Unwise(Judgement):
 
     kind: Literal["harmful", "obsolete"]
     any_of: tuple[str, ...] = ()
+    cause: Literal["attention", "debugging", "links", "network"] | None = None
+    """What it may explain of a slow step (:data:`asap.evidence.readings.CauseName`)."""
 
 
 class FlagTable(_Entry):

@@ -16,6 +16,7 @@ from asap.evidence.step_belief import Z_90
 from asap.experiments import Experiment
 from asap.experiments.create import MeasuredStep
 from asap.experiments.experiment import refer_to_hardware
+from asap.flags.review import causes_set
 from asap.hardware import resolve_hardware
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
@@ -26,6 +27,7 @@ from asap.prediction.uncertainty.step_interval import half_width, is_outside
 from asap.proposals.propose import propose
 from asap.proposals.ranked_candidates import rank_candidates
 from asap.study.study import Study, study_of
+from tests.cases import cases
 
 PLANTED: tuple[CauseName, ...] = ("network", "sequence", "slow device", "attention")
 DRAWS = 8
@@ -156,6 +158,22 @@ def test_a_step_that_is_slower_than_modelled_but_as_good_as_published_ones_is_no
     good, poor = (judge_run(run, MeasuredRun(times * now.step_time.value)) for times in (1.3, 1.6))
     assert is_outside(good.measured_s or 0.0, now.step_time)
     assert (good.is_finding, poor is not None and poor.is_finding) == (False, True)
+
+
+@cases("variables, cause")
+def test_what_the_environment_brings_about_is_the_likelier_cause(variables, cause):
+    found = 0
+    for run in RUNS:
+        named = replace(run, set_causes=causes_set(variables))
+        for variant in (each for each in readings(run) if each.cause == cause):
+            seen = MeasuredRun(modelled(variant.run).step_time.value)
+            if (before := judge_run(run, seen)).is_finding and cause in [each.name for each in before.causes]:
+                weight = next(each.weight for each in before.causes if each.name == cause)
+                after = next(each for each in judge_run(named, seen).causes if each.name == cause)
+                assert after.weight > weight
+                assert all(f"{name}={value}" in after.statement for name, value in variables.items())
+                found += 1
+    assert found
 
 
 def test_steps_of_which_some_are_as_fast_as_expected_are_interrupted_or_wait_for_data():

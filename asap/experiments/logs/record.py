@@ -27,6 +27,7 @@ from asap.experiments.remarks import NO_PLAN, still_open
 from asap.hardware import find_chip
 from asap.models import Workload
 from asap.models.adapters import ALL, adapter_parameters
+from asap.flags.environment import is_performance_variable
 from asap.plans.degrees import DEVICES_UNKNOWN
 from asap.stacks.registry import instead_of_log, is_claimed, specs
 from asap.stacks.stack_settings import dotted
@@ -86,6 +87,8 @@ def read_log_record(
     update: dict[str, Any] = {"notes": tuple(dict.fromkeys(notes))}
     if elsewhere:
         return experiment.model_copy(update=update)
+    variables = {name: value for name, value in reading.statements.items() if is_performance_variable(name)}
+    update["environment"] = variables | experiment.environment
     measured = _measured_step(reading, settings, experiment)
     update["observed"] = Observed(file=path.name, measured=reading.measured, ending=reading.ending)
     sources = {"observed": path.name}
