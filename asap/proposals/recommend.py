@@ -60,7 +60,8 @@ def recommend(
         times = [one.prediction.step_time.value for one in proposals if one.prediction.step_time]
         slower = bool(times) and min(times) < times[0]
         why = "others are faster, and less likely to fit" if slower else "it has the lowest predicted step time"
-        return Recommendation(first=1, keep_incumbent=False, statement=f"Start with {first} ({best.plan}): {why}.")
+        statement = f"The plan that runs is unknown (say it with --plan). Start with {first} ({best.plan}): {why}."
+        return Recommendation(first=1, keep_incumbent=False, statement=statement)
     gain = 1 - best.prediction.relative_step_time.value
     named = f"{first} ({_what_changes(best)})"
     if gain <= 0:
