@@ -9,6 +9,11 @@ from tests.language_models.fixtures import home, log, serving, store, studies
 __all__ = ["home", "log", "serving", "store", "studies"]
 
 
+@pytest.fixture(params=[False, True], ids=["unary", "streamed"])
+def stream(request):
+    return request.param
+
+
 @pytest.fixture(scope="session")
 def self_signed(tmp_path_factory):
     """A file with a key and a certificate that the key itself signed."""

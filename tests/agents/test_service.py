@@ -33,11 +33,6 @@ def model(request):
     return request.param
 
 
-@pytest.fixture(params=[False, True], ids=["unary", "streamed"])
-def stream(request):
-    return request.param
-
-
 def test_it_answers(serving, model, stream):
     serving(lambda question: Say("well"))
     meter = UsageMeter(model, Settings())

@@ -42,11 +42,6 @@ def model(request):
     return request.param
 
 
-@pytest.fixture(params=[False, True], ids=["unary", "streamed"])
-def stream(request):
-    return request.param
-
-
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_has_a_typed_end(serving, model, stream, fault):
     Path("asap.toml").write_text(HURRIED)

@@ -8,11 +8,8 @@ from tests.cases import kept
 
 KEPT = kept(__file__)
 
-LLAMA3_8B = 8.03e9
-
 MIXTURE = KEPT["MIXTURE"]
 """A command of Megatron-LM that trains a mixture of experts, without CUDA graphs."""
-
 MEGATRON = KEPT["MEGATRON"]
 
 NEMO = KEPT["NEMO"]

@@ -13,8 +13,6 @@ from tests.cases import cases, kept
 KEPT = kept(__file__)
 TUNING = KEPT["TUNING"]
 SMALL = KEPT["SMALL"]
-SHARDED = KEPT["SHARDED"]
-STAGE_2 = kept(__file__)["STAGE_2"]
 NEW = {"fsdp_version": 2, "flash_attention": True}
 
 

@@ -210,15 +210,10 @@ def test_what_is_free_tells_what_was_needed(write):
         assert said in str(read_log(write(f"{line}\n")).ending)
 
 
-def test_variables_that_nccl_says_are_set_are_on_record(write):
-    said = {"NCCL_P2P_DISABLE": "1", "NCCL_NET": "Socket"}
-    lines = [f"n1:7:8 [0] NCCL INFO {name} set by environment to {value}." for name, value in said.items()]
-    assert record(write("\n".join([*lines, MEGATRON]))).environment == said
-
-
-@cases("line, network")
-def test_the_network_that_nccl_takes_is_read(line, network, write):
+@cases("line, network, variables")
+def test_the_network_that_nccl_takes_and_the_variables_that_it_finds_are_read(line, network, variables, write):
     path = write(f"node-a:1:2 [0] NCCL INFO {line}\n{MEGATRON}")
+    assert record(path).environment == variables
     assert read_log(path).hardware.network == network
     assert any("the fabric is not in use" in note for note in record(path).notes) == (network == "Socket")
 

@@ -21,6 +21,9 @@ def call(tool: str, **arguments) -> LlmResponse:
     return LlmResponse(content=types.Content(role="model", parts=[types.Part(function_call=function_call)]))
 
 
+Answers = AsyncGenerator[LlmResponse, None]
+
+
 class Misbehaving(Planner):
     """The built-in model, but for what one agent says."""
 
@@ -30,9 +33,7 @@ class Misbehaving(Planner):
         """What it says; None for what the built-in model would say."""
         raise NotImplementedError
 
-    async def generate_content_async(
-        self, llm_request: LlmRequest, stream: bool = False
-    ) -> AsyncGenerator[LlmResponse, None]:
+    async def generate_content_async(self, llm_request: LlmRequest, stream: bool = False) -> Answers:
         answer = None
         if (llm_request.config.labels or {})["adk_agent_name"] == self.agent:
             answer = self.instead(AgentTurn.of(llm_request.contents))
@@ -90,9 +91,7 @@ class Half(Misbehaving):
     def supported_models(cls):
         return ["test/half"]
 
-    async def generate_content_async(
-        self, llm_request: LlmRequest, stream: bool = False
-    ) -> AsyncGenerator[LlmResponse, None]:
+    async def generate_content_async(self, llm_request: LlmRequest, stream: bool = False) -> Answers:
         if (llm_request.config.labels or {})["adk_agent_name"] != "analyzer":
             raise ConnectionError("gone")
         yield say("The all-reduce looks slow to me.")
@@ -105,9 +104,7 @@ class Sleeping(Misbehaving):
     def supported_models(cls):
         return ["test/sleeping"]
 
-    async def generate_content_async(
-        self, llm_request: LlmRequest, stream: bool = False
-    ) -> AsyncGenerator[LlmResponse, None]:
+    async def generate_content_async(self, llm_request: LlmRequest, stream: bool = False) -> Answers:
         if (llm_request.config.labels or {})["adk_agent_name"] == self.agent:
             print("thinking", flush=True)
             await asyncio.sleep(600)
