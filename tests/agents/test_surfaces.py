@@ -87,11 +87,10 @@ def adk_web(home, model: str):
 
 def test_adk_run_finds_the_agents_and_keeps_a_worklog(home, log):
     before, written = set(sessions()), _files()
-    said = "hello\nanalyze no-such-run\nanalyze paper-v5p-512\noom 1\nnext\nexit\n"
+    said = "hello\npaper-v6e-16: what holds it back?\nanalyze no-such-run\nanalyze paper-v5p-512\noom 1\nnext\nexit\n"
     shown = run_adk(home, "builtin/planner", said)
     assert AgentLoader(str(AGENTS)).list_agents() == ["adk"]
-    assert "Say: analyze EXPERIMENT" in shown
-    assert "no such experiment" in shown
+    assert all(each in shown for each in ("Say: analyze EXPERIMENT", "correlation:", "no such experiment"))
     assert f"{FIRST} ran out of memory" in shown
     last = shown.rpartition("[coordinator]: ")[2]
     assert last.startswith("test ")

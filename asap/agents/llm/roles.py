@@ -57,8 +57,13 @@ class AgentTurn:
 ANSWER = "set_model_response"
 WORKFLOW = "analyze_experiment"
 DISCUSS = "discuss"
-USAGE = "I analyse training runs. Say: analyze EXPERIMENT. `asap experiments list` shows what there is."
+USAGE = (
+    "I analyse training runs. Say: analyze EXPERIMENT, or EXPERIMENT: QUESTION. `asap experiments list` shows what"
+    " there is."
+)
 
+_NAMED = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*):\s+(\S.*)", re.DOTALL)
+"""A first question, behind the experiment that it is about."""
 _REQUEST = re.compile(r"/?analy[sz]e\s+[\"'`]?([A-Za-z0-9][A-Za-z0-9._-]*)", re.IGNORECASE)
 
 
@@ -88,11 +93,13 @@ def coordinate(turn: AgentTurn) -> Action:
 
 
 def _discuss(turn: AgentTurn) -> Action:
-    """Pass a message on to the chat over the last analysis, where there are both."""
-    if DISCUSS not in turn.offered or turn.experiment is None:
+    """Pass a message on to the chat over the last analysis, or over the experiment that it names."""
+    named = _NAMED.match(turn.asked) if turn.experiment is None else None
+    experiment, message = named.groups() if named else (turn.experiment, turn.asked)
+    if DISCUSS not in turn.offered or experiment is None:
         return USAGE
     if DISCUSS not in turn.answers:
-        return (ToolCall(DISCUSS, {"experiment": turn.experiment, "message": turn.asked}),)
+        return (ToolCall(DISCUSS, {"experiment": experiment, "message": message}),)
     answer = turn.answers[DISCUSS]
     return _refusal(answer) if "error" in answer else "\n".join(map(str, answer.get("lines", ())))
 
