@@ -24,10 +24,10 @@ from asap.experiments.logs.values import scalar
 from asap.experiments.maxtext import over_model
 from asap.experiments.observed import Measured, MeasuredStep, Observed
 from asap.experiments.remarks import NO_PLAN, still_open
+from asap.flags.environment import is_performance_variable
 from asap.hardware import find_chip
 from asap.models import Workload
 from asap.models.adapters import ALL, adapter_parameters
-from asap.flags.environment import is_performance_variable
 from asap.plans.degrees import DEVICES_UNKNOWN
 from asap.stacks.registry import instead_of_log, is_claimed, specs
 from asap.stacks.stack_settings import dotted
