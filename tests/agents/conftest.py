@@ -35,9 +35,8 @@ def self_signed(tmp_path_factory):
         .not_valid_after(now + datetime.timedelta(days=1))
         .sign(key, hashes.SHA256())
     )
-    secret = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    pem = serialization.Encoding.PEM
+    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     path = tmp_path_factory.mktemp("tls") / "self-signed.pem"
-    path.write_bytes(secret + certificate.public_bytes(serialization.Encoding.PEM))
+    path.write_bytes(secret + certificate.public_bytes(pem))
     return path

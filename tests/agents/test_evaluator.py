@@ -193,7 +193,9 @@ def test_a_model_drives_mapping_programs_over_the_grammar_and_the_typed_feedback
         proposer = AgentProposer(engine, read_settings(model="gemini-2.5-flash"), session.worklog, 8)
         optimize(session, proposer, OfTable(table), StoppingRule(evaluations=8))
     asked = [question.asked for question in server.questions]
-    assert '"grammar"' in asked[0]
+    shown = json.loads(asked[0].partition("\n")[2].rpartition("\n")[0])
+    assert "\n" in shown["language"]["grammar"]
+    assert all(engine.read(one["configuration"]).rstrip() == one["configuration"] for one in shown["candidates"])
     assert all(code in asked[1] for code in ("UNDEFINED_MAP", "NEEDS_SQUARE", '"repair"'))
     assert "was tried" in asked[2]
     assert "has to be of the same task: algorithm pumma" in asked[4]

@@ -55,18 +55,23 @@ def failure(error: AsapError) -> Answer:
     return harmless(answer | ({"hint": error.hint} if error.hint else {}))
 
 
-def harmless(value: Any) -> Any:
-    """Plain JSON with every string on one line, without control characters and secrets."""
-    return _harmless(value, environment_secrets())
+def harmless(value: Any, keep: Callable[[str], str] = plain) -> Any:
+    """Plain JSON without control characters and secrets.
+
+    Args:
+        value: what is made harmless.
+        keep: what of each string is kept: one line, unless lines have a meaning.
+    """
+    return _harmless(value, keep, environment_secrets())
 
 
-def _harmless(value: Any, secrets: tuple[str, ...]) -> Any:
+def _harmless(value: Any, keep: Callable[[str], str], secrets: tuple[str, ...]) -> Any:
     if isinstance(value, str):
-        return plain(strip_secrets(value, secrets))
+        return keep(strip_secrets(value, secrets))
     if isinstance(value, Mapping):
-        return {plain(key, LONGEST_NAME): _harmless(item, secrets) for key, item in value.items()}
+        return {plain(key, LONGEST_NAME): _harmless(item, keep, secrets) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_harmless(item, secrets) for item in value]
+        return [_harmless(item, keep, secrets) for item in value]
     return value
 
 

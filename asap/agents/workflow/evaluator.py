@@ -26,7 +26,7 @@ from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.answers.figure import bare
 from asap.answers.inquiry import Inquiry
 from asap.answers.library_queries import NotesAnswer, Precedents, PrecedentsAnswer, found_notes
-from asap.core.text import fenced, plain
+from asap.core.text import fenced, plain, plain_lines
 from asap.core.units import Provenance
 from asap.optimize.loop import Engine, NotUsableError
 from asap.optimize.outcome import Suggestion, Try
@@ -86,7 +86,7 @@ class AgentProposer:
         tried = {each.configuration for each in tries}
         if engine is None or not tries or engine.configuration in tried:
             return engine
-        facts = harmless(self._facts(tries))
+        facts = harmless(self._facts(tries), plain_lines)  # a program has one decision a line
         meter = UsageMeter(self.settings.model, self.settings)
         with running_adk(), metered(self.settings.model, self.worklog, meter):
             found = asyncio.run(self._converse(tries, facts, meter, engine))
