@@ -63,6 +63,7 @@ class Proposer(Protocol):
 
     def propose(self, tries: Sequence[Try]) -> Suggestion | None:
         """The next configuration, given all tries with their outcomes and feedback; ``None``: nothing is left to try.
+        An empty one ends the session as well, and says why.
 
         Tries that are under way have no outcome. A configuration may be proposed again, to measure it better.
         """
@@ -186,8 +187,8 @@ def _begin(session: Session, proposer: Proposer, rule: StoppingRule, watch: Watc
     if stopped := rule.over(session.tries):
         return stopped
     suggestion = proposer.propose(session.tries)
-    if suggestion is None:
-        statement = "Every configuration that is worth a try has been evaluated."
+    if suggestion is None or not suggestion.configuration:
+        statement = suggestion.why if suggestion else "Every configuration that is worth a try has been evaluated."
         return Stopped(reason="nothing_left", statement=statement)
     if stopped := rule.judge(session.tries, suggestion):
         return stopped

@@ -117,7 +117,7 @@ def test_a_model_that_is_always_wrong_spends_nothing_more_than_the_budget(played
 def test_a_model_may_stop(played):
     session, stopped, _ = played(lambda question: choice(""), budget=9)
     assert len(session.tries) == 1
-    assert stopped.reason == "nothing_left"
+    assert (stopped.reason, "the engine would have tried data=" in stopped.statement) == ("nothing_left", True)
 
 
 def test_feedback_reaches_the_model_as_data(played):

@@ -93,7 +93,7 @@ class AgentProposer:
         if found is None:
             why = f"{engine.why} (the language model proposed nothing that can be tried)"
             return engine.model_copy(update={"why": why})
-        return found if found.configuration else None
+        return found
 
     async def _converse(
         self, tries: Sequence[Try], facts: Answer, meter: UsageMeter, engine: Suggestion
@@ -123,7 +123,9 @@ class AgentProposer:
         except ValidationError as error:
             raise NotUsableError("the answer is not of the schema: configuration, faster, reason") from error
         if not choice.configuration.strip():
-            return Suggestion(configuration="", why="")
+            other = plain(engine.configuration, _LONGEST_REASON)
+            why = f"The language model ended the search; the engine would have tried {other} ({plain(engine.why)})."
+            return Suggestion(configuration="", why=why)
         configuration = self.engine.read(choice.configuration)
         expected = self.engine.expected(configuration, tries)
         if any(each.configuration == configuration for each in tries if not _was_lost(each)):
