@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from asap.cli.shared.output import Verbosity, verbosity, warn
+from asap.core.files import exists, user_path
 from asap.core.numbers import LARGEST_COUNT
 
 if TYPE_CHECKING:
@@ -21,6 +22,19 @@ def experiments(incomplete: str) -> Iterator[str]:
     from asap.experiments import ExperimentStore
 
     yield from (name for name in ExperimentStore().ids() if name.startswith(incomplete))
+
+
+def profile_path(target: str) -> str:
+    """A path that exists, else where the profile of the experiment of that ID lies.
+
+    Raises:
+        NotFoundError: the experiment has none.
+    """
+    if exists(user_path(target)):
+        return target
+    from asap.experiments import ExperimentStore
+
+    return ExperimentStore().profile_of(target)
 
 
 def session_names(incomplete: str) -> Iterator[str]:

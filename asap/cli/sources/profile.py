@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asap.cli.shared.options import profile_path
 from asap.cli.shared.output import Form, Plain, print_json, print_table, warn
 from asap.cli.shared.progress import progress
 
@@ -87,11 +88,10 @@ def _told_apart(operations: "Sequence[Operation]") -> "list[Operation]":
 
 
 def _read(path: str) -> "Profile":
-    from asap.experiments import ExperimentStore
     from asap.traces.recording import read_recording
 
     with progress() as show:
-        return read_recording(ExperimentStore().profile_of(path), progress=show)
+        return read_recording(profile_path(path), progress=show)
 
 
 def _print_warnings(profile: "Profile") -> None:

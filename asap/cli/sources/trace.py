@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asap.cli.shared.options import profile_path
 from asap.cli.shared.output import Form, Plain, print_json, print_table, warn
 from asap.cli.shared.progress import progress
 from asap.traces.what_if.change import GRAMMAR, SETTINGS
@@ -31,7 +32,7 @@ def load(paths: Paths, form: Form = Plain.TERMINAL) -> None:
     from asap.reports.trace_facts import clock_sentence, contents_table
     from asap.traces.summary import describe
 
-    report = describe(_graph(_located(paths)))
+    report = describe(_graph([profile_path(path) for path in paths]))
     if form is Plain.JSON:
         print_json(report)
         return
@@ -55,7 +56,7 @@ def replay(
     from asap.traces.recording import read_hosts
     from asap.traces.summary import report_replay
 
-    paths = _located(paths)
+    paths = [profile_path(path) for path in paths]
     graph = _graph(paths)
     hosts = {number: work for path in paths for number, work in read_hosts(path).items()}
     report = report_replay(graph, hosts)
@@ -112,17 +113,10 @@ def _what_if(path: str, changes: list[str], experiment: str | None, plan: str | 
             parse_change(change)
     study = open_study(experiment, ExperimentStore()) if experiment is not None else None
     traced = read_plan(study, plan) if study is not None and plan else None
-    (path,) = _located([path])
+    path = profile_path(path)
     graph = _graph([path])
     found = what_if(graph, changes, study, traced, path)
     return what_if_report(graph, changes, found, read_hosts(path))
-
-
-def _located(paths: list[str]) -> list[str]:
-    """Paths of traces, and of those of experiments."""
-    from asap.experiments import ExperimentStore
-
-    return [ExperimentStore().profile_of(path) for path in paths]
 
 
 def _graph(paths: list[str]) -> "Graph":

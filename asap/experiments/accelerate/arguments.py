@@ -3,6 +3,7 @@ them."""
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -138,9 +139,13 @@ _TRAINED = re.compile(
     r"(?:(?:\w+_)?(?:freeze|frozen|teacher|distil\w*)(?:_\w+)?|(?:train|tune|update)_only(?:_\w+)?|only_(?:train|tune)\w*)"
 )
 """Arguments of a program's own that say which parameters of a decoder are trained, or by which other model."""
-_OF_OTHERS = {"model_type", *(word for one in specs().values() for word in one.words)}
-"""Settings of other programs, which are no misspelt arguments."""
 _OFF = ("", "0", "0.0", "false", "no", "none", "null", "[]")
+
+
+@cache
+def _of_others() -> frozenset[str]:
+    """Settings of other programs, which are no misspelt arguments."""
+    return frozenset(["model_type", *(word for one in specs().values() for word in one.words)])
 
 
 def notes_on(said: StackSettings) -> tuple[str, ...]:
@@ -150,5 +155,5 @@ def notes_on(said: StackSettings) -> tuple[str, ...]:
     shown = ", ".join(f"--{plain(key, 40)}" for key in own)
     unread = (f"not read, as only the program knows what it changes: {shown}",) if own else ()
     length = digits(str(TRAINER.cut.said(said))) if TRAINER.cut and not said.flag("packing") else None
-    misspelt = near_misses(said.keys() - ARGUMENTS - _OF_OTHERS, ARGUMENTS)
+    misspelt = near_misses(said.keys() - ARGUMENTS - _of_others(), ARGUMENTS)
     return (*unread, *misspelt, *table_notes(TRAINER, said, length))

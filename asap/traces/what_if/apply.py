@@ -15,7 +15,7 @@ from asap.traces.graph.build import ordered
 from asap.traces.graph.device import operations_before
 from asap.traces.graph.graph import Cause, Edges, Graph
 from asap.traces.trace import Integers, OperationKind, RankTrace, collective_kind, is_loading
-from asap.traces.what_if.change import BY_NAME, CLASSES, COLLECTIVES, DATALOADER, HOST, Action, Change
+from asap.traces.what_if.change import BY_NAME, CLASSES, DATALOADER, HOST, Action, Change, collectives
 
 
 def selected_operations(graph: Graph, what: str) -> list[NDArray[np.bool_]]:
@@ -61,7 +61,7 @@ def _mask(rank: RankTrace, what: str) -> NDArray[np.bool_]:
     kinds = {kind.name.lower(): kind for kind in OperationKind}
     if what in kinds:
         return rank.operations.kind == kinds[what]
-    if what in COLLECTIVES:
+    if what in collectives():
         named = [collective_kind(name) == what for name in rank.names]
     elif what in CLASSES:
         named = [collective_kind(name) is None and compute_class(name) == what for name in rank.names]

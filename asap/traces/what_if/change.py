@@ -10,12 +10,10 @@ from typing import get_args
 from asap.core.errors import UsageError
 from asap.core.numbers import as_setting
 from asap.core.text import plain
-from asap.profiles.profile import CollectiveKind
 
 _TEXTS = tomllib.loads(files("asap.traces.what_if").joinpath("changes.toml").read_text(encoding="utf-8"))
 GRAMMAR, SETTINGS = str(_TEXTS["grammar"]), str(_TEXTS["settings"])
 
-COLLECTIVES: tuple[str, ...] = get_args(CollectiveKind)
 KINDS = ("compute", "communication", "copy", "memset")
 CLASSES = ("matmul", "convolution", "attention")
 HOST, DATALOADER, BY_NAME = "host", "dataloader", "name~"
@@ -24,6 +22,13 @@ NOT_FROM_A_TRACE = ("plan", "layers", "hidden", "sequence", "batch", "microbatch
 
 _FORM = re.compile(r"(?P<action>[a-z]+):(?P<what>[^=]+?)(?:=(?P<factor>[^=]+))?")
 _SPELLINGS = {"cpu": HOST, "data-loader": DATALOADER}
+
+
+def collectives() -> tuple[str, ...]:
+    """Kinds of collectives, by which communication may be changed."""
+    from asap.profiles.profile import CollectiveKind
+
+    return get_args(CollectiveKind)
 
 
 class Action(StrEnum):
@@ -72,8 +77,8 @@ def parse_change(text: str) -> Change:
 
 
 def _check_target(text: str, action: Action, what: str) -> None:
-    communication = ("communication", *COLLECTIVES)
-    every = (HOST, DATALOADER, *KINDS, *CLASSES, *COLLECTIVES)
+    communication = ("communication", *collectives())
+    every = (HOST, DATALOADER, *KINDS, *CLASSES, *collectives())
     if action is Action.OVERLAP:
         if what not in communication:
             raise _unknown(text, "concerns communication only")
