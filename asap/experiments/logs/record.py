@@ -127,8 +127,7 @@ def _by_readers(
             raise
         except AsapError as error:
             cut = ", which are cut," if any(one.line == line and not one.complete for one in reading.blocks) else ""
-            why = plain(error.message, 200)
-            refusals.append(f"the settings of {path.name}:{line or 1}{cut} are not used: {why}")
+            refusals.append(f"the settings of {path.name}:{line or 1}{cut} are not used: {plain(error.message, 200)}")
     if overrides and not refusals:
         hint = "add model=NAME, --plan, --batch and --sequence, or give the configuration, and this log by --step-time"
         raise UsageError("is for a setting that the log does not have", where=plain(overrides[0], 60), hint=hint)
@@ -265,8 +264,7 @@ def _add_adapters(reading: LogReading, settings: LogSettings, path: Path, experi
         return experiment
     each = adapter_parameters(experiment.model, 1, ALL) if experiment.model else 0.0
     known = settings.adapter_rank or round((settings.trainable or 0) / each if each else 0)
-    rank = known or 8
-    said = {"adapter_rank": rank, "frozen_precision": "bf16"}
+    said = {"adapter_rank": known or 8, "frozen_precision": "bf16"}
     workload = experiment.workload.model_copy(update=said)
     unsaid = () if known else (f"{path.name} does not say the rank of its adapters: 8 is taken; {_RANK}",)
     return experiment.knowing(_ADAPTED.format(path.name), *unsaid, workload=workload)
@@ -298,7 +296,8 @@ def _notes(reading: LogReading, settings: LogSettings, path: Path, adapted: bool
         notes.append(f"{path.name} has no settings of the run: {instead_of_log(reading.stack)}")
     chip, named = reading.hardware.chip, reading.hardware.named
     if named and not chip:
-        notes.append(f"{path.name} calls its hardware {plain(named, 60)}, which is no known chip: add --hardware")
+        unknown = f"calls its hardware {plain(named, 60)}, which is no known chip: add --hardware"
+        notes.append(f"{path.name} {_ON_CPU if named.casefold() == 'cpu' else unknown}")
     if chip and not settings.devices:
         notes.append(f"{path.name} is of a run on {chip}, and does not say how many there are: add --hardware {chip}-N")
     if settings.devices is settings.global_batch is None and settings_of(_with_devices(reading, 1)).global_batch:
@@ -326,5 +325,6 @@ def _notes(reading: LogReading, settings: LogSettings, path: Path, adapted: bool
     return tuple(notes)
 
 
+_ON_CPU = "is of a run on a CPU: its steps say nothing of accelerators"
 _ASSUMED = "{}text is taken; preferences, reinforcement learning, encoders are not modelled"
 _SELECTIVE = "every second layer is taken, torchtitan's default; activation_checkpoint.selective_ac_option=op says else"
