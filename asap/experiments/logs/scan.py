@@ -55,15 +55,13 @@ class Scan:
     settings: list[tuple[int, dict[str, str]]] = field(default_factory=list)  # offset, fields: lines of one setting
     devices: list[Found] = field(default_factory=list)
     endings: list[Found] = field(default_factory=list)
-    steps: list[tuple[Form, dict[str, str], int, int]] = field(default_factory=list)
-    """Form, fields, line and offset."""
+    steps: list[tuple[Form, dict[str, str], int, int]] = field(default_factory=list)  # form, fields, line, offset
     totals: list[tuple[Form, dict[str, str], int, int]] = field(default_factory=list)
     lines: int = 0
     size: int = 0
     untimed: list[tuple[Form, dict[str, str], int, int]] = field(default_factory=list)
     """Lines with a step and a loss alone, which count where no line has a time or a rate."""
-    thinned: int = 1
-    """One step in so many was kept."""
+    thinned: int = 1  # one step in so many was kept
 
 
 def scan(path: Path, progress: Callable[[int], None] | None = None) -> Scan:
@@ -306,10 +304,12 @@ class _Pass:
 
     def _step(self, form: Form, line: str, number: int, offset: int, stands_for: int) -> None:
         fields = form.read(line)
-        if self._unwrapper.prefixes and not (form.general or form.bar):  # one of them may be the program's own
-            fields = form.read(clean(self._carried)) | fields
-        if "step" in fields and (clock := CLOCK.search(line[:_PREFIX])):
-            fields["clock"] = clock[0].replace(",", ".")
+        carried = clean(self._carried) if self._unwrapper.prefixes else line  # one of them may be the program's own
+        if carried is not line and not (form.general or form.bar):
+            fields = form.read(carried) | fields
+        clocks = CLOCK.findall(line[:_PREFIX])[:1] or CLOCK.findall(carried.removesuffix(line))[-1:]
+        if "step" in fields and clocks:
+            fields["clock"] = clocks[0].replace(",", ".")
         if not fields.keys() & formats.TIMED or (form.general and not fields.keys() & _OF_STEP):
             if not form.bar and fields.keys() >= {"step", "loss"} and len(self.scan.untimed) < _MOST_STEPS:
                 self.scan.untimed.append((form, fields, number, offset))
