@@ -27,7 +27,9 @@ def plan_text(plan: Plan) -> str:
     if unsaid:
         raise PlanError(f"a mapping program has no line for {unsaid[0]}", where=str(plan))
     if isinstance(plan.remat, RecomputedLayers | RecomputedModules):
-        raise PlanError(f"a mapping program has no line for remat={plan.remat}", hint="it says layers one by one")
+        raise PlanError(
+            f"a mapping program has no line for remat={plan.remat}", hint="give a --plan with remat=none or remat=full"
+        )
     terms = [term.split("=", 1) for term in str(plan).split()]
     degrees = " ".join(f"{key}={value}" for key, value in terms if key.removeprefix("dcn.") in AXES)
     lines = [f"mesh {degrees or 'data=1'}"]

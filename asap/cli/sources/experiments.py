@@ -43,6 +43,8 @@ def add(
 
     store = ExperimentStore()
     store.check_id(id)
+    if config is None and overrides and Path(overrides[0]).is_file():
+        config, overrides = Path(overrides[0]), overrides[1:]
     said = replace_fields(stated, plan=plan, over_record=True, goodput=goodput, description=description)
     experiment = create_experiment(id, said, config=config, overrides=overrides or [], profile=profile, source=source)
     kept = store.add(experiment, replace=replace)
