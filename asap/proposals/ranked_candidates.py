@@ -18,7 +18,7 @@ from asap.plans.enumeration import Table, mesh_of
 from asap.prediction.predict_study import candidate_plans, expect, keep_settings
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import why_not_launched
-from asap.proposals.selection.candidate import LIKELY, Candidate, fits, rank, set_prediction
+from asap.proposals.selection.candidate import LIKELY, Candidate, fit_odds, fits, rank, set_prediction
 from asap.proposals.selection.choice import choose, put_first
 from asap.proposals.selection.precedents import mesh_gains, precedent_gains
 from asap.proposals.selection.search import search
@@ -84,11 +84,11 @@ def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) ->
                 continue
             strategies[plan], gains[plan] = kind, float(found.precedents[place[0]])
     assert study.plan is not None
-    likely = found.evaluation.fit_odds[found.evaluation.present] >= LIKELY
-    smallest = None if likely else smallest_fit(study)
+    (incumbent,) = expect(study, [study.plan])
+    smallest = None if fits(incumbent) and fit_odds(incumbent) >= LIKELY else smallest_fit(study)
     if smallest is not None and smallest.plan != study.plan:
         strategies.setdefault(smallest.plan, "")
-    incumbent, *predictions = expect(study, [study.plan, *strategies])
+    predictions = expect(study, list(strategies))
     candidates = rank(predictions, study.plan, gains, strategies, fits(incumbent), is_start(study.experiment))
     return RankedCandidates(
         study, incumbent, candidates, tuple(refused.values()), unlaunched, smallest, found.considered
