@@ -60,7 +60,7 @@ def smallest_fit(study: Study) -> SmallestFit | None:
     found = [
         (changes + len(trials), trials, smallest)
         for trials in _together(study)
-        if (best := _smallest(_under(study, trials), (now.probability_fits if now else None) or 0.0)) is not None
+        if (best := _smallest(_under(study, trials), (now.probability_fits if now else None) or 0.0, bool(trials)))
         for changes, smallest in [best]
     ]
     least = _fit_of(study, *min(found, key=lambda one: one[0])[1:]) if found else None
@@ -87,13 +87,15 @@ def _under(study: Study, trials: tuple[Trial, ...]) -> Study:
     return replace(study, experiment=experiment.model_copy(update={"observed": None}), outcomes=seen)
 
 
-def _smallest(study: Study, odds: float) -> tuple[float, Plan] | None:
-    """The cost of the cheapest plan that fits, clearly likelier than what runs, and the plan."""
+def _smallest(study: Study, odds: float, keeps_plan: bool) -> tuple[float, Plan] | None:
+    """The cost of the cheapest plan that fits, clearly likelier than what runs, and the plan; that of what runs only
+    where it may be kept."""
     found = search(study, lambda meshes: np.zeros(len(meshes)))
     if found is None:
         return None
     evaluation = found.evaluation
     likelier = evaluation.valid & ((1 - evaluation.fit_odds) * LESS_RISK < 1 - odds)
+    likelier[evaluation.present] &= keeps_plan
     places = np.argwhere(likelier & evaluation.fits if np.any(likelier & evaluation.fits) else likelier)
     if not len(places):
         return None
