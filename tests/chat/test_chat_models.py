@@ -152,19 +152,19 @@ def test_a_turn_holds_its_limit_of_calls(chatting):
     assert usages(read_session(chat.conversation.session))[-1].calls == 3
 
 
-def test_a_turn_with_two_look_ups_takes_eight_thousand_tokens_and_the_next_repeats_no_answer(chatting):
-    asked, commands = [], ["why 1", "precedents", "", ""]
+def test_a_late_turn_with_two_look_ups_takes_eight_thousand_tokens_and_the_next_repeats_no_answer(chatting):
+    asked, commands = [], ["", "", "", "why 1", "precedents", "", "", ""]
 
     def script(question):
         asked.append(question.text)
         command = commands[len(asked) - 1]
-        return Ask([("ask", {"command": command})]) if command else Say("The first.")
+        return Ask([("ask", {"command": command})]) if command else Say("Run the first of them first. " * 10)
 
     chat, shown = chatting(script)
-    for message in ("Which one first?", "Is it fast?"):
+    for message in ["Which one first?"] * 4 + ["Is it fast?"]:
         chat.turn(message, shown.append)
-    assert sum(map(len, asked[:3])) / CHARACTERS_OF_TOKEN <= MOST_TOKENS
-    assert ["similarity" in text for text in asked] == [False, False, True, False]
+    assert sum(map(len, asked[3:6])) / CHARACTERS_OF_TOKEN <= MOST_TOKENS
+    assert ["similarity" in text for text in (*asked[:6], asked[7])] == [False] * 5 + [True, False]  # behind a summary
 
 
 def test_what_a_turn_used_is_shown_by_cost(chatting):

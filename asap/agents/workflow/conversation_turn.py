@@ -36,7 +36,7 @@ OPENING: dict[str, dict[str, int]] = {"run": {}, "bottleneck": {}, "candidates":
 """Queries with their arguments whose answers stand in the instructions, as the run and its latest analysis."""
 LOOKED_UP = {
     "description", "settings", "warnings", "statement", "shares", "correlation", "tokens_per_second", "mfu",
-    "fits_odds", "strategy", "published", "considered",
+    "fits_odds", "strategy", "published", "considered", "evidence", "missing", "notes", "proposals",
 }  # fmt: skip
 """Parts of these answers that a tool has where they are asked for; the findings say what the statement says."""
 
