@@ -143,12 +143,12 @@ def named_families(words: str) -> list[str]:
     from asap.knowledge.index.terms import terms as terms_of
 
     said, own = set(terms_of(words)), [set(terms_of(one)) for one in families()]
-    alike = [{word, *concepts([word])} for word in said if not word.startswith(CONCEPT)]
+    meanings = [{word, *concepts([word])} for word in said if not word.startswith(CONCEPT)]
     rarity = {term: math.log(1 + len(own) / count) for term, count in Counter(t for one in own for t in one).items()}
     shares = [sum(rarity[t] for t in one & said) / sum(rarity[t] for t in one) if one else 0.0 for one in own]
     least = max(_ALIKE, 0.8 * max(shares, default=0.0))
     rows = zip(families(), own, shares, strict=True)
-    return [name for name, one, share in rows if (alike and all(each & one for each in alike)) or share >= least]
+    return [name for name, one, share in rows if (meanings and all(each & one for each in meanings)) or share >= least]
 
 
 class NoteRow(Part):
