@@ -8,7 +8,7 @@ from made_runs import Run, simulate, unexplained, write
 from asap.core.errors import AsapError, UsageError
 from asap.traces.graph.build import build_graph
 from asap.traces.recording import load_trace
-from asap.traces.what_if.change import COLLECTIVES, GRAMMAR, Action, Change, parse_change
+from asap.traces.what_if.change import GRAMMAR, Action, Change, collectives, parse_change
 from asap.traces.what_if.predict import predict_change
 from tests.cases import cases
 
@@ -40,7 +40,7 @@ def test_any_text_is_a_change_or_one_line(text):
 
 
 def test_every_change_is_in_the_grammar():
-    for word in (*Action, *COLLECTIVES, "host", "dataloader", "name~"):
+    for word in (*Action, *collectives(), "host", "dataloader", "name~"):
         assert word in GRAMMAR
 
 
