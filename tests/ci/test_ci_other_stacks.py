@@ -121,13 +121,15 @@ def test_a_file_that_a_configuration_names_changes_that_configuration(repo):
     assert "zero_optimization.stage" in {change.what for change in one.changes}
 
 
-def test_what_changes_no_prediction_is_listed_as_well(repo):
-    before, after = (f"{TUNING.format(batch=1)}learning_rate: {rate}\nhub_token: hf_{key * 34}\n" for rate, key in (
-        ("1.0e-5", "a"), ("3.0e-6", "b"),
-    ))  # fmt: skip
-    beside = {"examples/deepspeed/stage3.json": json.dumps(STAGE_3)}
-    one = changed(repo, "configs/tune.yaml", before, after, **beside)
-    assert ("learning_rate", "1.0e-5", "3.0e-6") in {(each.what, each.before, each.after) for each in one.changes}
+def test_what_changes_no_prediction_is_listed_as_well_and_nothing_twice(repo):
+    text = TUNING.replace("deepspeed: examples/deepspeed/stage3.json", "fsdp: full_shard auto_wrap")
+    rows = ((1, "1.0e-5", "a"), (2, "3.0e-6", "b"))
+    before, after = (
+        f"{text.format(batch=n)}learning_rate: {rate}\nhub_token: hf_{key * 34}\n" for n, rate, key in rows
+    )
+    one = changed(repo, "configs/tune.yaml", before, after)
+    named = [each.what.rpartition(".")[2] for each in one.changes]
+    assert (named.count("learning_rate"), named.count("per_device_train_batch_size")) == (1, 1)
     assert "hf_" not in one.model_dump_json()
     one = changed(repo, "configs/train.sh", MEGATRON.format(tensor=1) + "# a\n", MEGATRON.format(tensor=1) + "# b\n")
     assert one.changes == ()

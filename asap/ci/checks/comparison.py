@@ -96,7 +96,13 @@ def _model(before: Architecture | None, after: Architecture | None) -> list[Sett
 def _settings(before: Experiment, after: Experiment) -> list[SettingChange]:
     old, new = before.hyperparameters, after.hyperparameters
     keys = [key for key in {**old, **new} if old.get(key) != new.get(key) and key not in _NO_SETTING]
-    return [SettingChange(what=plain(k, 80), before=_value(old.get(k), k), after=_value(new.get(k), k)) for k in keys]
+    changed = {key: (_value(old.get(key), key), _value(new.get(key), key)) for key in keys}
+    twice = {key for key in keys if "." in key and changed.get(key.rpartition(".")[2]) == changed[key]}
+    return [
+        SettingChange(what=plain(key, 80), before=changed[key][0], after=changed[key][1])
+        for key in keys
+        if key not in twice
+    ]
 
 
 _OPTION = re.compile(r"\n|\s(?=--\w|[+~]*\"?[\w.-]+=[^\s=])", re.ASCII)
