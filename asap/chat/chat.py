@@ -64,11 +64,13 @@ class Chat(ChatSession):
         return reply
 
     def _is_command(self, text: str) -> bool:
-        """Whether a line is read exactly although there is a model; of what is piped in, no word of prose is a fact."""
+        """Whether a line is read exactly although there is a model: a fact, or the number of what was offered."""
         if text.startswith("/") or text.lower() in ENDS:
             return True
-        command = parse(text) if self.origin == "piped" else None
-        return command is not None and command.name in FACTS
+        command = parse(text)
+        if command is not None and command.name in FACTS:
+            return True
+        return text.isdecimal() and 0 < int(text) <= len(self.conversation.offered)
 
     def _of_engine(self, text: str) -> Reply | None:
         """The exact language, or free words; what fails is one line."""
@@ -146,6 +148,7 @@ class Chat(ChatSession):
 
         conversation = self.conversation
         before, facts = conversation.order, conversation.evidence
+        conversation.offered = ()
 
         def note(reply: Reply) -> None:
             self._record(reply)

@@ -6,7 +6,9 @@ that ask, wish or suppose are not recorded; the engineer is told the command tha
 
 import math
 import re
+import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -27,30 +29,29 @@ from asap.reports.answers.compact import to_compact, without
 
 _SENTENCE = re.compile(r"(?<=[.!?;\n])\s+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
-_ASKS = {
-    "what", "why", "how", "when", "where", "which", "who", "whether", "does", "do", "did", "is", "are", "was", "were",
-    "can", "could", "would", "will", "should", "has", "have",
-    "warum", "wie", "wann", "wo", "ob", "quel", "quelle", "pourquoi", "comment", "qué", "por",
-}  # fmt: skip
-"""Words that ask where a sentence begins with them."""
-_SUPPOSES = {
-    "if", "unless", "would", "could", "should", "might", "may", "maybe", "perhaps", "probably", "suppose", "supposed",
-    "supposing", "assume", "assuming", "imagine", "imagining", "hypothetically", "pretend", "wish", "wishes", "hope",
-    "hoping", "hopefully", "want", "wanted", "need", "expect", "expected", "predict", "predicted", "think", "believe",
-    "guess", "bet", "imho", "goal", "target", "ideally", "let's", "lets", "until", "once", "rumour", "rumor",
-    "wenn", "falls", "würde", "könnte", "hoffe", "wünsche", "vielleicht", "si", "serait", "espère", "peut-être",
-    "ojalá", "quizás", "sería", "whether", "i'd", "we'd", "it'd", "they'd", "allegedly", "shall", "in case", "were",
-    "will", "won't", "gonna", "going", "please", "system", "assistant", "record", "note",
-}  # fmt: skip
-"""Words that wish or suppose wherever they stand; orders to the record are none of the engineer's reports either."""
+_KINDS = {
+    kind: frozenset(words.split())
+    for kind, words in tomllib.loads(Path(__file__).with_name("report_words.toml").read_text(encoding="utf-8")).items()
+}
+_ALSO = {
+    "constraint": _KINDS["negations"],
+    "failed": _KINDS["negations"],
+    "retract": _KINDS["negations"] | _KINDS["retracting"],
+}
 
 
-def is_statement(sentence: str) -> bool:
-    """Whether a sentence reports what is so or what happened."""
+def is_report(sentence: str, what: str = "") -> bool:
+    """Whether a sentence says, beyond doubt, what is so or what happened: each word of it is known from plain reports.
+
+    Args:
+        sentence: as the engineer wrote it.
+        what: kind of fact, or ``retract``.
+    """
     words = [word.lower() for word in _WORD.findall(sentence.replace("’", "'"))]
-    if not words or "?" in sentence or "？" in sentence:
+    if not words or "?" in sentence or "？" in sentence or words[0] in _KINDS["never_first"]:
         return False
-    return words[0] not in _ASKS and not _SUPPOSES.intersection(words)
+    known = _KINDS["words"] | _ALSO.get(what, frozenset())
+    return all(word in known or (len(word) == 1 and word.isascii()) for word in words)
 
 
 def sentence_of(quote: str, message: str) -> str:
@@ -114,12 +115,13 @@ class ModelTools:
         """Do what a command of facts says, if the engineer said so in the last message, beyond doubt."""
         stated = _read(command, "record")
         self._check(quote, stated.arguments.get("value"))
-        doubt = self._doubt(quote)
+        doubt = self._doubt(quote, stated)
         if doubt is not None:
-            text = f'Not put on record: "{plain(quote, 80)}" {doubt}. {written(stated)} puts it on record.'
-            if stated.name == "retract":
-                raise BadInputError(f"{doubt}, and retracts nothing", where=plain(quote, 80), hint=written(stated))
-            self._noted(Reply(topic="record", text=text, ranking=self._conversation.ranking))
+            self._conversation.offered = (*self._conversation.offered, stated)
+            line, typed = written(stated), self._conversation.inquiry.origin == "typed"
+            way = f"type {len(self._conversation.offered)} if it is: {line}" if typed else f"{line} puts it on record"
+            text = f'Not put on record: "{plain(quote, 80)}" {doubt}; {way}.'
+            self._noted(Reply(topic="record", text=text, offered=(line,), ranking=self._conversation.ranking))
             return {"recorded": False, "why": f"what was said {doubt}; the engineer was told the command"}
         said = stated.arguments if stated.name == "retract" else {**stated.arguments, "words": quote}
         before, facts = self._conversation.ranking, self._conversation.evidence
@@ -127,11 +129,12 @@ class ModelTools:
         self._noted(reply_of(self._conversation, "record", found, before, facts))
         return {"shown": True, **to_compact(found)}
 
-    def _doubt(self, quote: str) -> str | None:
+    def _doubt(self, quote: str, stated: Command) -> str | None:
         """Why words are no report of the engineer's; ``None`` where they are one."""
         if self._conversation.inquiry.origin == "piped":
             return "is prose that was piped in"
-        return None if is_statement(sentence_of(quote, self._message)) else "may ask, wish or suppose"
+        what = str(stated.arguments.get("what", stated.name))
+        return None if is_report(sentence_of(quote, self._message), what) else "may be no report of what happened"
 
     def _check(self, quote: str, value: float | None) -> None:
         """Refuse words and numbers that the engineer did not say in the last message."""

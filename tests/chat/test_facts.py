@@ -4,7 +4,7 @@ import pytest
 
 from asap.agents.grounding.catalogue import Catalogues
 from asap.chat.chat import Chat
-from asap.chat.facts import ModelTools, is_statement
+from asap.chat.facts import ModelTools, is_report
 from asap.evidence.fact import Claim
 from asap.sharding_memory import new_session_name
 from tests.cases import cases, kept
@@ -70,13 +70,13 @@ def test_no_model_makes_a_fact_of_what_was_piped_in(heard):
 
 
 @pytest.mark.parametrize("line", REPHRASED)
-def test_reports_are_statements(line):
-    assert is_statement(line)
+def test_plain_reports_are_reports(line):
+    assert is_report(line)
 
 
 @pytest.mark.parametrize("line", [line for lines in REPHRASED.values() for line in lines])
 def test_questions_wishes_and_conditions_are_none(line):
-    assert not is_statement(line)
+    assert not is_report(line)
 
 
 def test_a_quoted_fact_is_recorded_and_echoed_with_its_number(heard):
