@@ -1,7 +1,10 @@
 """A chat: takes a line, logs every turn, and can be interrupted anywhere."""
 
+from contextlib import suppress
+
 from asap.agents.settings import BUILTIN
 from asap.chat.answering import Reply
+from asap.chat.classifier import classifier
 from asap.chat.facts import ModelTools
 from asap.chat.language import SESSION, Command, nearest, parse
 from asap.chat.restore import REPLY, restore
@@ -11,7 +14,7 @@ from asap.chat.session_commands import SESSION_COMMANDS, verify_or_ask
 from asap.chat.slots import LONGEST
 from asap.chat.verbs import FACTS, USAGE, unknown
 from asap.chat.written import written
-from asap.core.errors import AsapError, PlanError, ServiceError
+from asap.core.errors import AsapError, PlanError, ServiceError, UsageError
 from asap.core.text import plain
 from asap.evidence.fact import EVIDENCE, RETRACTION
 from asap.sharding_memory import INTERRUPTED, Kind
@@ -32,6 +35,12 @@ ENDS = ("quit", "exit", "q")
 
 class Chat(ChatSession):
     """Takes the lines of an engineer, one turn each."""
+
+    def prepare(self) -> None:
+        """Read what every answer needs: the grammar, the examples, and the proposals as they stand."""
+        parse("why")
+        classifier()
+        _ = self.conversation.inquiry.proposed
 
     def turn(self, text: str, show: Show) -> Reply | None:
         """Take one line; what is answered goes to ``show``, piece by piece.
@@ -65,12 +74,12 @@ class Chat(ChatSession):
 
     def _is_command(self, text: str) -> bool:
         """Whether a line is read exactly although there is a model: a fact, or the number of what was offered."""
-        if text.startswith("/") or text.lower() in ENDS:
-            return True
-        command = parse(text)
-        if command is not None and command.name in FACTS:
-            return True
-        return text.isdecimal() and 0 < int(text) <= len(self.conversation.offered)
+        if text.isdecimal():
+            return 0 < int(text) <= len(self.conversation.offered)
+        with suppress(UsageError):
+            if (command := parse(text)) is not None and command.name in FACTS:
+                return True
+        return text.startswith("/") or text.lower() in ENDS
 
     def _of_engine(self, text: str) -> Reply | None:
         """The exact language, or free words; what fails is one line."""
@@ -177,9 +186,7 @@ class Chat(ChatSession):
         )  # fmt: skip
 
     def _with_ranking(self, reply: Reply) -> Reply:
-        if reply.ranking:
-            return reply
-        return reply.model_copy(update={"ranking": self.conversation.ranking})
+        return reply if reply.ranking else reply.model_copy(update={"ranking": self.conversation.ranking})
 
     def _record(self, reply: Reply) -> None:
         for item in reply.retracted:

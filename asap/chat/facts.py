@@ -29,36 +29,27 @@ from asap.reports.answers.compact import to_compact, without
 
 _SENTENCE = re.compile(r"(?<=[.!?;\n])\s+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
-_KINDS = {
-    kind: frozenset(words.split())
-    for kind, words in tomllib.loads(Path(__file__).with_name("report_words.toml").read_text(encoding="utf-8")).items()
-}
-_ALSO = {
-    "constraint": _KINDS["negations"],
-    "failed": _KINDS["negations"],
-    "retract": _KINDS["negations"] | _KINDS["retracting"],
-}
+_TABLE = tomllib.loads(Path(__file__).with_name("report_words.toml").read_text(encoding="utf-8"))
+_KINDS = {kind: frozenset(words.split()) for kind, words in _TABLE.items()}
 
 
 def is_report(sentence: str, what: str = "") -> bool:
-    """Whether a sentence says, beyond doubt, what is so or what happened: each word of it is known from plain reports.
+    """Whether a sentence says, beyond doubt, what is so or what happened: plain reports have each word of it.
 
     Args:
         sentence: as the engineer wrote it.
-        what: kind of fact, or ``retract``.
+        what: kind of fact, or ``retract``; reports of some may have more words.
     """
     words = [word.lower() for word in _WORD.findall(sentence.replace("’", "'"))]
+    known = _KINDS["words"] | _KINDS.get(what, frozenset())
     if not words or "?" in sentence or "？" in sentence or words[0] in _KINDS["never_first"]:
         return False
-    known = _KINDS["words"] | _ALSO.get(what, frozenset())
     return all(word in known or (len(word) == 1 and word.isascii()) for word in words)
 
 
 def sentence_of(quote: str, message: str) -> str:
     """The sentence of a message in which a quote stands, or all of it where the quote spans several."""
-    flat = " ".join(quote.split())
-    sentences = [" ".join(one.split()) for one in _SENTENCE.split(message)]
-    return next((one for one in sentences if flat in one), message)
+    return next((one for one in _SENTENCE.split(message) if flat(quote) in flat(one)), message)
 
 
 Line = Annotated[str, Field(min_length=1, max_length=400)]
@@ -118,9 +109,9 @@ class ModelTools:
         doubt = self._doubt(quote, stated)
         if doubt is not None:
             self._conversation.offered = (*self._conversation.offered, stated)
-            line, typed = written(stated), self._conversation.inquiry.origin == "typed"
-            way = f"type {len(self._conversation.offered)} if it is: {line}" if typed else f"{line} puts it on record"
-            text = f'Not put on record: "{plain(quote, 80)}" {doubt}; {way}.'
+            line, number = written(stated), len(self._conversation.offered)
+            typed = f" or {number}" if self._conversation.inquiry.origin == "typed" else ""
+            text = f'Not put on record: "{plain(quote, 80)}" {doubt}. {line}{typed} puts it on record.'
             self._noted(Reply(topic="record", text=text, offered=(line,), ranking=self._conversation.ranking))
             return {"recorded": False, "why": f"what was said {doubt}; the engineer was told the command"}
         said = stated.arguments if stated.name == "retract" else {**stated.arguments, "words": quote}
@@ -133,18 +124,18 @@ class ModelTools:
         """Why words are no report of the engineer's; ``None`` where they are one."""
         if self._conversation.inquiry.origin == "piped":
             return "is prose that was piped in"
-        what = str(stated.arguments.get("what", stated.name))
-        return None if is_report(sentence_of(quote, self._message), what) else "may be no report of what happened"
+        sentence, what = sentence_of(quote, self._message), stated.arguments.get("what", stated.name)
+        return None if is_report(sentence, what) else "may be no report of what happened"
 
     def _check(self, quote: str, value: float | None) -> None:
         """Refuse words and numbers that the engineer did not say in the last message."""
         if flat(quote) not in flat(self._message):
-            hint = "quote the last message letter by letter; what is not in it was not stated"
+            hint = "quote the last message letter by letter"
             raise BadInputError("the engineer did not say so", where=plain(quote, 80), hint=hint)
         numbers = [found for text in _NUMBER.findall(quote) for found in _readings(text)]
         if value is not None and not any(math.isclose(value, one, rel_tol=1e-9) for one in numbers):
-            reason = f"{exact(value)} is not in the quote"
-            raise BadInputError(reason, where=plain(quote, 80), hint="give it as it was said")
+            where, hint = plain(quote, 80), "give it as it was said"
+            raise BadInputError(f"{exact(value)} is not in the quote", where=where, hint=hint)
 
 
 def _read(line: str, tool: str) -> Command:

@@ -88,8 +88,8 @@ def _under(study: Study, trials: tuple[Trial, ...]) -> Study:
 
 
 def _smallest(study: Study, odds: float, keeps_plan: bool) -> tuple[float, Plan] | None:
-    """The cost of the cheapest plan that fits, clearly likelier than what runs, and the plan. With ``keeps_plan`` it may
-    be the one that runs: then something beside it changes."""
+    """The cost of the cheapest plan that fits, clearly likelier than what runs, and the plan. With ``keeps_plan`` it
+    may be the one that runs: then something beside it changes."""
     found = search(study, lambda meshes: np.zeros(len(meshes)))
     if found is None:
         return None

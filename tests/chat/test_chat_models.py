@@ -131,8 +131,8 @@ def test_in_a_pipe_an_exact_command_is_a_fact_and_prose_is_none(chatting):
 def test_what_was_only_asked_is_not_recorded_whatever_the_model_does(chatting):
     chat, shown = chatting(recording(asked := "did proposal 1 run out of memory?", "I recorded it."))
     assert not chat.turn(asked, shown.append).evidence
-    assert "Not put on record" in "".join(shown)
-    assert "oom 1" in "".join(shown)
+    assert "oom 1 or 1 puts it on record" in "".join(shown)
+    assert chat.turn("1", shown.append).evidence
 
 
 @pytest.mark.parametrize("model", MODELS)

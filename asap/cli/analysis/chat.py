@@ -101,15 +101,12 @@ def run_chat(chat: "Chat") -> None:
     """Take lines until the input ends. Ctrl-C ends a turn; Ctrl-D or /quit ends the chat."""
     from threading import Thread
 
-    from asap.agents.settings import BUILTIN
     from asap.chat.answering import piped_turns
-    from asap.chat.classifier import classifier
 
     interactive = sys.stdin.isatty()
     if interactive:
         _print("? lists the commands.\n")
-        if chat.model == BUILTIN:  # takes a second, in which the engineer reads and types
-            Thread(target=classifier, daemon=True).start()
+        Thread(target=chat.prepare, daemon=True).start()  # while the engineer reads and types
     for line in _typed(chat) if interactive else piped_turns(cast("BufferedReader", sys.stdin.buffer)):
         if not line.strip():
             continue
