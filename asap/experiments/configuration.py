@@ -19,7 +19,13 @@ from asap.experiments.logs.record import read_log_record
 from asap.experiments.maxtext import BASE, is_override, is_told_by, known_keys, read_maxtext
 from asap.experiments.megatron.script import signs_among
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
-from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file, split_overrides
+from asap.experiments.record_file import (
+    FIELDS,
+    apply_field_overrides,
+    named_hardware,
+    read_record_file,
+    split_overrides,
+)
 from asap.experiments.remarks import note_on_attention, note_on_paged, set_vocabulary
 from asap.experiments.shell import is_script
 from asap.experiments.tables.reader import read_table
@@ -50,6 +56,7 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
         UsageError: an override is not ``key=value``, or repeated.
     """
     overrides = tuple(overrides)
+    experiment = apply_field_overrides(experiment, named_hardware(overrides))  # what a file says may depend on it
     try:
         found = set_vocabulary(_read(path, overrides, experiment))
     except UnreadError as error:

@@ -22,7 +22,8 @@ from asap.models import find_architecture
 from asap.stacks.maxtext.architecture import ACTIVATIONS, KEYS, OF_MODEL, OVERRIDE_MODEL, model_name_of
 from asap.stacks.maxtext.mesh import FILLED_BY_DEFAULT, MESH_AXES, RULES, axis_key, axis_roles, open_axes, said_product
 from asap.stacks.registry import OF_YAML, irrelevant, spec, specs
-from asap.stacks.stack_settings import StackSettings, nearest, overriding
+from asap.stacks.stack_settings import StackSettings, overriding
+from asap.stacks.unread import nearest
 
 TABLE = spec("maxtext")
 OVERRIDE = "override"

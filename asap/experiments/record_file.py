@@ -5,12 +5,13 @@ Short forms: ``plan: data=16 model=8``, ``model: llama3.1-70b``, ``hardware: v5e
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from asap.core.errors import ConfigError, UsageError
+from asap.core.errors import ConfigError, NotFoundError, UsageError
 from asap.core.text import plain
 from asap.experiments.experiment import SCHEMA, Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document, blamed_on, validated, validation_reason
@@ -56,7 +57,7 @@ def split_overrides(overrides: Iterable[str], is_setting: Callable[[str], bool])
     fields: dict[str, str] = {}
     for override in overrides:
         key, separator, value = override.partition("=")
-        if is_setting(key):
+        if is_setting(key) and not named_hardware([override]):
             settings.append(override)
         elif not separator:
             raise not_a_setting(override)
@@ -67,6 +68,15 @@ def split_overrides(overrides: Iterable[str], is_setting: Callable[[str], bool])
         else:
             fields[key] = value
     return settings, fields
+
+
+def named_hardware(overrides: Iterable[str]) -> dict[str, str]:
+    """The override that says which machine runs; MaxText has a setting of that name, ``hardware=gpu``."""
+    found: dict[str, str] = {}
+    for key, _, value in (one.partition("=") for one in overrides):
+        with suppress(NotFoundError, ConfigError):
+            found |= {key: value} if key == "hardware" and refer_to_hardware(value)[0].name else {}
+    return found
 
 
 def apply_field_overrides(experiment: Experiment, overrides: Mapping[str, str]) -> Experiment:

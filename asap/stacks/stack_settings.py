@@ -1,6 +1,5 @@
 """Settings of a training stack by name, each with where it was said, read with types."""
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -11,42 +10,9 @@ from asap.core.numbers import digits, real_number, whole_number
 from asap.core.secrets import redacted
 from asap.core.text import plain
 
-_ALMOST = 0.93
-"""Share of equal letters; the closest names that Megatron-LM has, ``hybrid_override_pattern`` and that of
-multi-token prediction, have 0.92."""
-_TYPED = 0.6
-"""The same for the last part of a setting that was typed, which is said to be unread in any case."""
-_MOST = 3
 _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
 _WORDS = re.compile(r"[^\s,\[\]'\"]+")
 _DEEPEST = 8
-_WHOLE_WORDS, _ENDING = 10, 3
-"""Letters from which a name that lacks an ending, of as many letters at most, is taken for it (``…_checkpoint``)."""
-
-
-def near_misses(said: Collection[str], missing: Collection[str], typed: Collection[str] = ()) -> tuple[str, ...]:
-    """A note on settings that nothing asks for: those that almost have the name of one that is missing, and all that
-    the user typed.
-
-    Args:
-        said: names that nothing asks for.
-        missing: names that are asked for and not said.
-        typed: those that the user typed beside the file.
-    """
-    shown, leaves = [], {name.rpartition(".")[2] for name in missing}
-    for key in sorted(said):
-        near = nearest(key, missing) or (key in typed and nearest(key.rpartition(".")[2], leaves, _TYPED))
-        if near or key in typed:
-            shown.append(plain(key, 60) + (f" (did you mean {near.rpartition('.')[2]}?)" if near else ""))
-    return (f"not read: {', '.join(shown[:_MOST])}",) if shown else ()
-
-
-def nearest(key: str, missing: Collection[str], almost: float = _ALMOST) -> str | None:
-    """The missing name with nearly the same letters, the same in another order, or a few more at its end."""
-    swapped = next((name for name in missing if len(name) == len(key) and sorted(name) == sorted(key)), None)
-    if swapped is None and len(key) >= _WHOLE_WORDS:
-        swapped = next((name for name in missing if name.startswith(key) and len(name) - len(key) <= _ENDING), None)
-    return swapped or next(iter(difflib.get_close_matches(key, missing, n=1, cutoff=almost)), None)
 
 
 class StackSettings(Mapping[str, Any]):

@@ -18,8 +18,9 @@ from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.deepspeed import stack as inline
 from asap.stacks.reading import is_on
 from asap.stacks.registry import spec, specs
-from asap.stacks.stack_settings import StackSettings, near_misses, overriding
+from asap.stacks.stack_settings import StackSettings, overriding
 from asap.stacks.trainer.arguments import TRAINER
+from asap.stacks.unread import near_misses
 
 ARGUMENTS = TRAINER.words
 OWN = frozenset(

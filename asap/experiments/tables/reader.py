@@ -1,7 +1,7 @@
 """An experiment from the settings of a stack that has a table."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +23,15 @@ from asap.plans import AXES, Plan, Remat
 from asap.stacks import registry
 from asap.stacks.deepspeed import stack as zero
 from asap.stacks.reading import axis_degree, field_of, global_batch_of, key_of, layout_of, meaning, moves
-from asap.stacks.registry import STACK, claimant, folder_of, hook, irrelevant
+from asap.stacks.registry import STACK, claimant, hook
 from asap.stacks.rules import facts_of, meant
 from asap.stacks.spec import Spec
-from asap.stacks.stack_settings import StackSettings, dotted, near_misses, nearest, overriding, resolved
+from asap.stacks.stack_settings import StackSettings, dotted, overriding, resolved
 from asap.stacks.trainer.arguments import AUTO, RECOMPUTE
+from asap.stacks.unread import relocated, unread
 from asap.stacks.words import word_keys
 
 _SAID = "stack"  # the override by which a user says whose settings a file has
-_UNREAD = "not settings of {}, so not read; their effect is unknown: {}"
-_MOST = 8
 
 
 def stack_of_file(values: Mapping[str, Any], path: Path, overrides: Iterable[str] = ()) -> Spec | None:
@@ -84,6 +83,8 @@ def read_table(
         UsageError: an override is not ``key=value``.
     """
     said = {plain_name(spec, key): value for key, value in dotted(values).items()}
+    elsewhere = relocated(spec, said)
+    said = {elsewhere.get(key, key): value for key, value in said.items()}
     given = overriding(overrides, lambda key: plain_name(spec, key))
     given.pop(_SAID, None)
     places = values.places if isinstance(values, StackSettings) else {}
@@ -133,8 +134,9 @@ def read_table(
     doubts = ((said, left) for said, left in spec.doubtful.items() if left in unsettled and said in settings)
     notes += tuple(f"{said} means another thing by version: add {left}=…" for said, left in doubts)
     sources = {"plan": path.name, "workload": path.name} | sources_of(spec, settings)
+    notes = (*(f"{key} is read as {name}" for key, name in elsewhere.items()), *unread(spec, settings, given), *notes)
     return experiment.knowing(
-        *_misread(spec, settings, given), *notes, *remarks, first=unplanned, plan=plan, workload=workload,
+        *notes, *remarks, first=unplanned, plan=plan, workload=workload,
         hyperparameters=settings.harmless() | {STACK: spec.name}, provenance=sources,
     )  # fmt: skip
 
@@ -183,7 +185,7 @@ def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path
     known = read.workload.model_dump(exclude_none=True)
     kept = ("weight_precision", "sync_each_batch")
     workload = Workload.model_validate(known | {key: value for key, value in said.items() if key not in kept})
-    remarks = (*_misread(spec, settings), *_notes(spec, full, None))
+    remarks = (*unread(spec, settings), *_notes(spec, full, None))
     return read.knowing(*remarks, workload=workload, provenance=sources_of(spec, settings))
 
 
@@ -270,21 +272,3 @@ def _notes(
     of_plan = notes_on(settings, plan, layers) if (notes_on := hook(spec, "notes_on")) else ()
     facts = facts_of(plan, layout=layout_of(spec, settings)) if plan else {}
     return (*table_notes(spec, settings, sequence, facts), *of_plan)
-
-
-def _misread(spec: Spec, settings: StackSettings, typed: Collection[str] = ()) -> tuple[str, ...]:
-    """A note on settings that no release has, and on those that the user ``typed`` in vain."""
-    known = spec.words
-    without_effect = irrelevant(folder_of(spec))
-    sections = {word.partition(".")[0] for word in (*known, *without_effect)}
-    beginnings = tuple(name for name in known if name.endswith("."))
-    whole = tuple(f"{name}." for name in (*without_effect, *known))
-    asked = {key for key in settings if key not in known | without_effect and not key.startswith((*beginnings, *whole))}
-    listed = {name.partition(".")[0] for name in without_effect if "." in name}
-    missing = known - {*beginnings}
-    parts = {key: key.partition(".")[0] for key in asked if not nearest(key, missing)}
-    foreign = ((key, part) for key, part in parts.items() if part in listed - known or part not in sections)
-    own = sorted({key if part in listed else part for key, part in foreign})
-    shown = ", ".join(plain(key, 40) for key in own[:_MOST])
-    unread = (_UNREAD.format(spec.name, shown),) if own and without_effect else ()
-    return (*near_misses(asked, missing, typed), *unread)
