@@ -14,6 +14,7 @@ from asap.proposals.smallest_fit import SmallestFit
 from asap.proposals.trials import OfferedTrial, effect
 from asap.study.study import BREAKS, Study
 
+_EVEN = 0.5
 _FIRST_PROPOSAL = "proposal 1"
 _SETTING_FIRST = "Start with a setting, not with a plan:"
 _OFFLOAD_LESS = (
@@ -113,15 +114,8 @@ def add_smallest_fit(
     advice: Recommendation, least: SmallestFit | None, proposals: tuple[Proposal, ...], situation: Situation,
     incumbent: Prediction | None,
 ) -> Recommendation:  # fmt: skip
-    """Advice that names the smallest change with which the run fits, where it may not, and what is faster or likelier.
-
-    Args:
-        advice: without it.
-        least: the smallest change.
-        proposals: best first.
-        situation: of the run.
-        incumbent: the prediction of what runs.
-    """
+    """Advice that names the smallest change with which the run fits, where it may not, and what is faster or likelier
+    among the proposals, which come best first."""
     if incumbent is None or advice.setting is not None:
         return advice
     risk = f"What runs now is {format_odds(fit_odds(incumbent))} likely to fit"
@@ -129,16 +123,23 @@ def add_smallest_fit(
         unsaid = f" {risk}. {incumbent.memory.unsaid}" if incumbent.memory and incumbent.memory.unsaid else ""
         return advice.model_copy(update={"statement": f"{advice.statement}{unsaid}"})
     is_first = bool(proposals) and proposals[0].plan == least.plan and not least.settings
-    if situation.name in TOO_TIGHT and is_first:
-        return advice.model_copy(update={"statement": advice.statement + _beside(least, proposals[1:])})
-    if situation.name not in TOO_TIGHT:
-        remedy = _FIRST_PROPOSAL if is_first else least.statement
-        statement = f"{advice.statement} {risk}; should it run out of memory, the smallest change is {remedy}."
-        lines = advice.lines if advice.first is not None else least.lines
-        return advice.model_copy(update={"statement": statement, "lines": lines})
-    likely = "fits" if fits(least.prediction) else "may fit, as nothing is likely to"
-    statement = f"Start with the smallest change that {likely}: {least.statement}.{_beside(least, proposals)}"
-    return Recommendation(first=advice.first, keep_incumbent=False, statement=statement, lines=least.lines)
+    tight = situation.name in TOO_TIGHT
+    remedy = _FIRST_PROPOSAL if is_first else least.statement
+    statement = f"{advice.statement} {risk}; should it run out of memory, the smallest change is {remedy}."
+    if tight:
+        likely = "fits" if fits(least.prediction) else "may fit, as nothing is likely to"
+        start = advice.statement if is_first else f"Start with the smallest change that {likely}: {least.statement}."
+        tried = f"{risk}: a short run tells. Should it die, {start[0].lower()}{start[1:]}"
+        statement = (tried if _may_run(incumbent, least) else start) + _beside(least, proposals[is_first:])
+    lines = advice.lines if is_first or (advice.first and not tight) else least.lines
+    kept = advice.keep_incumbent and not tight
+    return advice.model_copy(update={"statement": statement, "lines": lines, "keep_incumbent": kept})
+
+
+def _may_run(incumbent: Prediction, least: SmallestFit) -> bool:
+    """Whether what runs is likelier to fit than not, and the smallest change with which it does costs time."""
+    now, then = incumbent.step_time, least.prediction.step_time
+    return fit_odds(incumbent) >= _EVEN and bool(now and then and then.value > now.value * (1 + STEP_TIME_VARIATION))
 
 
 def _beside(least: SmallestFit, others: tuple[Proposal, ...]) -> str:
@@ -146,8 +147,8 @@ def _beside(least: SmallestFit, others: tuple[Proposal, ...]) -> str:
     if not others:
         return ""
     found, small = others[0].prediction, least.prediction
-    named = f"proposal {others[0].rank} ({_what_changes(others[0])}), {format_odds(fit_odds(found))} likely to fit."
     rate, least_rate = found.tokens_per_second, small.tokens_per_second
+    named = f"proposal {others[0].rank} ({_what_changes(others[0])}), {format_odds(fit_odds(found))} likely to fit."
     if rate is not None and least_rate is not None and rate.value > least_rate.value:
         return f" Faster: {named}"
     return f" Likelier to fit: {named}" if fit_odds(found) > fit_odds(small) else ""
