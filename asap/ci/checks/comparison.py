@@ -98,15 +98,14 @@ def _settings(before: Experiment, after: Experiment) -> list[SettingChange]:
     keys = [key for key in {**old, **new} if old.get(key) != new.get(key) and key not in _NO_SETTING]
     changed = {key: (_value(old.get(key), key), _value(new.get(key), key)) for key in keys}
     twice = {key for key in keys if "." in key and changed.get(key.rpartition(".")[2]) == changed[key]}
-    return [
-        SettingChange(what=plain(key, 80), before=changed[key][0], after=changed[key][1])
-        for key in keys
-        if key not in twice
-    ]
+    kept = ((key, was, is_) for key, (was, is_) in changed.items() if key not in twice)
+    return [SettingChange(what=plain(key, 80), before=was, after=is_) for key, was, is_ in kept]
 
 
 _OPTION = re.compile(r"\n|\s(?=--\w|[+~]*\"?[\w.-]+=[^\s=])", re.ASCII)
-_SETS = re.compile(r"[-+~\"'\s]*([\w.-]*)[\"']?(?:\s*[:=]\s*|\s+|$)(.*?)[\s\\,]*", re.ASCII | re.DOTALL)
+_SETS = re.compile(
+    r"[-+~:\"'\s]*(\$\{)?([\w.-]*)[\"']?(?:\s*:?[:=]\s*|\s+|$)(.*?)(?(1)\}[\"']?)[\s\\,]*", re.ASCII | re.DOTALL
+)
 
 
 def _other_lines(before: str, after: str, named: Collection[str]) -> Iterator[SettingChange]:
@@ -129,8 +128,7 @@ def _other_lines(before: str, after: str, named: Collection[str]) -> Iterator[Se
 def _options(text: str) -> list[tuple[str, str]]:
     """Key and value of each line and option; a line without a key is a value of ``line``."""
     pieces = [piece for piece in _OPTION.split(text) if piece.strip() and not piece.lstrip().startswith(("#", "//"))]
-    found = [match for piece in pieces if (match := _SETS.fullmatch(piece))]
-    return [(match[1] or "line", match[2]) for match in found]
+    return [(match[2] or "line", match[3]) for piece in pieces if (match := _SETS.fullmatch(piece))]
 
 
 def _value(value: object, key: str = "") -> str:

@@ -152,8 +152,9 @@ def policy_findings(report: ConfigurationReport, policy: Policy) -> list[PolicyF
     if side is None:
         return []
     predicted = side.prediction or PredictionSummary()
+    problem = side.problem if report.before is None or report.before.problem is None else None  # by this change
     rules: list[tuple[Rule, Action, str]] = [
-        ("invalid", policy.invalid, side.problem or "; ".join(side.violations)),
+        ("invalid", policy.invalid, problem or "; ".join(side.violations)),
         ("out_of_memory", _at_risk(policy.out_of_memory, predicted), _out_of_memory(predicted)),
         ("budget", policy.budget.action, _over_budget(predicted, policy)),
         ("regression", policy.regression, _regression(report, policy)),
