@@ -64,7 +64,7 @@ def _state_fit_odds(found: Situation, incumbent: Prediction | None, study: Study
     if memory is None or not memory.fits or odds is None or odds >= LIKELY:
         return found
     held = f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)} HBM"
-    risk = f"It is {format_odds(odds)} likely to fit, with {held} (modelled).{_uneven(study)}"
+    risk = f"it is {format_odds(odds)} likely to fit, with {held} (modelled).{_uneven(study)}"
     name: SituationName = "near_limit" if found.name == "well_set" else found.name
     statement = found.statement.removeprefix(_WELL_SET)
     return found.model_copy(

@@ -26,7 +26,9 @@ def report(
     overrides: Overrides = None,
     *,
     stated: "Statement",
-    html: Annotated[Path | None, typer.Option(help="The file to write; default: EXPERIMENT.html.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", "--output", "-o", help="The file to write; default: EXPERIMENT.html.")
+    ] = None,
     log_to: Annotated[str | None, typer.Option(help="Log the result to a run of MLflow: mlflow:RUN_ID.")] = None,
     session: Annotated[str | None, typer.Option(help="Session to report; default: the latest analysis.")] = None,
 ) -> None:
