@@ -2,9 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -81,16 +80,19 @@ def read_chip(path: Path) -> Chip:
 
 
 def _index() -> dict[str, Identified]:
-    return _bundled() | _by_key(list(_own_chips()))
+    return _with_own(tuple((path, path.stat().st_mtime_ns) for path in sorted((home() / "chips").glob("*.toml"))))
 
 
-def _own_chips() -> Iterator[Chip]:
-    """The user's; a file that cannot be read is left out, with a warning."""
-    for path in sorted((home() / "chips").glob("*.toml")):
+@lru_cache(maxsize=1)
+def _with_own(files: tuple[tuple[Path, int], ...]) -> dict[str, Identified]:
+    """The bundled chips and the user's; a file that cannot be read is left out, with a warning."""
+    chips: list[Chip] = []
+    for path, _ in files:
         try:
-            yield read_chip(path)
+            chips.append(read_chip(path))
         except ConfigError as error:
             warn_of_store(f"the chip of this file is not known: {error}")
+    return _bundled() | _by_key(chips)
 
 
 @cache

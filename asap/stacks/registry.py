@@ -109,8 +109,8 @@ def capture_of(folder: str) -> str:
 @cache
 def by_framework(framework: str | None) -> Spec | None:
     """The table of a record's framework; ``None`` where it has none."""
-    said = (framework or "").casefold()
-    return next((one for one in specs().values() if one.framework.casefold() == said), None)
+    said = framework.casefold() if framework else None
+    return next((one for one in specs().values() if one.framework.casefold() == said), None) if said else None
 
 
 @cache
@@ -161,14 +161,14 @@ def folder_of(table: Spec) -> str:
     return _folders().get(table.name, table.name)
 
 
-def _own_values(folder: str) -> dict[str, Any]:
+@cache
+def _own_values(folder: str) -> Mapping[str, Any]:
     return tomllib.loads((FOLDER / folder / _TABLE).read_text(encoding="utf-8"))
 
 
 def _values(folder: str) -> dict[str, Any]:
-    own = _own_values(folder)
-    own.pop("abstract", None)
-    extended = own.pop("extends", None)
+    own = {key: value for key, value in _own_values(folder).items() if key not in ("abstract", "extends")}
+    extended = _own_values(folder).get("extends")
     return merged(_values(extended), own) if extended else own
 
 
