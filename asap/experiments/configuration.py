@@ -144,7 +144,7 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
     if is_log(path) or is_table(path):
         fields, rest = _fields_apart(overrides)
         experiment = apply_field_overrides(experiment, {key: fields[key] for key in fields if key == "model"})
-        return apply_field_overrides(read_log_record(path, rest, experiment, read_settings), fields)
+        return apply_field_overrides(read_log_record(path, rest, experiment, read_settings, read_script), fields)
     if other := read_as_text(path, overrides, experiment):
         return other
     if found := manifests(path):

@@ -119,8 +119,9 @@ class Collector:
         before = self.block.lines[-1]
         if not line.strip() or _LOG_LINE.match(line):
             return False
-        wrapped = len(before.rstrip()) >= _NARROWEST and len(self.block.lines) < _MOST_BETWEEN
-        return before.rstrip().endswith("\\") or (wrapped and "--" in before)
+        wrapped = len(before.rstrip()) >= _NARROWEST and len(self.block.lines) < _MOST_BETWEEN and "--" in before
+        rest = len(words := line.split()) == 1 or any(word.startswith("--") for word in words)
+        return before.rstrip().endswith("\\") or (wrapped and rest)
 
     def _skip(self) -> None:
         """Lines of other ranks stand between those of a block."""

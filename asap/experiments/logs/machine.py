@@ -196,3 +196,36 @@ def plan_of(settings: LogSettings) -> Plan | None:
     micro, batch = settings.micro_batch, settings.global_batch
     microbatches = settings.accumulation or (round(batch / micro / groups) if micro and batch else None)
     return Plan(ici=mesh, microbatches=microbatches or None, remat=_REMAT.get(settings.recompute or ""))
+
+
+def as_megatron(settings: LogSettings, block: SettingsBlock) -> dict[str, Any]:
+    """Arguments under the names of today's Megatron-LM, with what DeepSpeed prints of its own."""
+    renamed = table("renamed")["megatron"]
+    values = {key: value for key, value in block.values.items() if key not in renamed}
+    values |= {new: block.values[old] for old, new in renamed.items() if old in block.values and new not in values}
+    filled = _renamed(settings, "megatron_settings")
+    if not values.get("deepspeed"):
+        filled.pop("zero_stage", None)
+    if filled.get("padded_vocab_size") == block.values.get("vocab_size"):
+        filled.pop("padded_vocab_size", None)  # no line says how it is padded: the reader knows
+    return values | {key: value for key, value in filled.items() if value and values.get(key) in (None, 0)}
+
+
+def as_torchtitan(reading: LogReading, settings: LogSettings) -> dict[str, Any]:
+    """The job configuration that torchtitan's own lines state; empty where they do not state the mesh."""
+    if settings.model is None or not any(name.startswith("mesh.") for name in reading.statements):
+        return {}
+    name, _, flavor = settings.model.partition(" ")
+    return {
+        "model": {"name": name, "flavor": flavor},
+        "training": _renamed(settings, "torchtitan_training"),
+        "parallelism": _renamed(settings, "torchtitan_parallelism"),
+        "activation_checkpoint": {"mode": settings.recompute or "none"},
+        "compile": {"enable": "compiled" in reading.statements},
+    }
+
+
+def _renamed(settings: LogSettings, program: str) -> dict[str, Any]:
+    """Settings that are known, under the names that a program has for them."""
+    known = ((name, getattr(settings, field)) for name, field in table("renamed")[program].items())
+    return {name: int(value) if isinstance(value, float) else value for name, value in known if value}

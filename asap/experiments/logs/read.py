@@ -27,7 +27,7 @@ from asap.experiments.logs.reading import FLATTENED, LogReading, SettingsBlock
 from asap.experiments.logs.scan import Found, Scan, scan, scan_text
 from asap.experiments.logs.settings import look_up, settings_of
 from asap.experiments.logs.text import lines_of, number, open_log
-from asap.experiments.logs.values import is_flattened, scalar, values_of
+from asap.experiments.logs.values import command_of, is_flattened, scalar, values_of
 from asap.experiments.observed import Measured
 from asap.stacks.megatron.sections import BRIDGE, NEMO, dialect
 from asap.stacks.registry import claimant, folder_of, instead_of_log
@@ -236,8 +236,9 @@ def _blocks(found: Scan, start: int) -> tuple[SettingsBlock, ...]:
         kind = "deepspeed" if raw.kind == "arguments" and "DeepSpeed" in raw.title else raw.kind
         kind = FLATTENED if is_flattened(raw) else kind
         kept[kind, title] = SettingsBlock(
-            kind=f"{kind}: {title}" if title else kind, line=raw.line, complete=raw.complete, values=values
-        )
+            kind=f"{kind}: {title}" if title else kind, line=raw.line, complete=raw.complete, values=values,
+            command=command_of(raw.lines) if raw.kind == "command" else "",
+        )  # fmt: skip
     if parameters := [one for one in found.parameters if one[0] >= start]:
         values = {key: value for _, _, key, value in parameters}
         kept["maxtext", ""] = SettingsBlock(

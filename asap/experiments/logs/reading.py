@@ -34,6 +34,7 @@ class SettingsBlock(BaseModel):
     line: PositiveInt
     complete: bool = Field(description="false: the log cuts it, and what is missing is unknown")
     values: dict[str, Any]
+    command: str = Field(default="", description="whose options the values are")
 
 
 class LogReading(BaseModel):

@@ -5,6 +5,7 @@ What the log leaves open stays unknown: no default of a program is taken where i
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,11 @@ from asap.core.units import exact
 from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import read_named_model
+from asap.experiments.logs import machine
 from asap.experiments.logs.checks import contradictions, other_run_differences, trains_adapters
 from asap.experiments.logs.formats import table
-from asap.experiments.logs.machine import is_other_mesh, mesh_of_maxtext, model_of_shapes, plan_of, read_shapes
 from asap.experiments.logs.read import read_log
-from asap.experiments.logs.reading import FLATTENED, LogReading, SettingsBlock
+from asap.experiments.logs.reading import FLATTENED, LogReading
 from asap.experiments.logs.settings import LogSettings, settings_of
 from asap.experiments.logs.values import scalar
 from asap.experiments.maxtext import over_model
@@ -34,6 +35,8 @@ from asap.stacks.stack_settings import dotted
 
 ReadDocument = Callable[[Document, Sequence[str], Experiment], Experiment]
 """What reads a mapping of settings of any stack."""
+ReadCommand = Callable[[str, Path, Sequence[str], Experiment], Experiment | None]
+"""What reads a command that starts a run; ``None`` where it is of no stack."""
 _NAMES = {"gpt-neox": "Megatron-DeepSpeed", "maxtext": "MaxText", "torchtitan": "torchtitan", "fsdp": "Accelerate FSDP"}
 _OF_DEEPSPEED = "deepspeed"
 _SIGNS = {"num_layers", "hidden_size", "num_attention_heads", "micro_batch_size", "batch_size"}
@@ -42,7 +45,7 @@ _OF_ANY_OBJECTIVE = ("trainer", "deepspeed", "mlperf", "nemo", "litgpt", None)
 
 
 def read_log_record(
-    path: Path, overrides: Sequence[str], experiment: Experiment, read_document: ReadDocument
+    path: Path, overrides: Sequence[str], experiment: Experiment, read_document: ReadDocument, read_command: ReadCommand
 ) -> Experiment:
     """``experiment`` with the last run of a log: settings, hardware, step time, memory, and how it ended.
 
@@ -57,14 +60,17 @@ def read_log_record(
     adapted = trains_adapters(reading, settings, path)
     elsewhere = other_run_differences(reading, settings, experiment)
     experiment = _add_hardware(reading, settings, path, experiment)
-    experiment, refusals = _by_readers(reading, settings, path, overrides, experiment, read_document)
-    if (shape := reading.statements.get("mesh_shape")) and is_other_mesh(experiment, shape):
+    if (started := _by_command(reading, settings, path, overrides, experiment, read_command)) is not None:
+        experiment, refusals = started, ()
+    else:
+        experiment, refusals = _by_readers(reading, settings, path, overrides, experiment, read_document)
+    if (shape := reading.statements.get("mesh_shape")) and machine.is_other_mesh(experiment, shape):
         note = f"{path.name} prints a mesh of ({shape}), and not which axis is which: add --plan"
         experiment = experiment.model_copy(update={"plan": None}).knowing(note)
     experiment = _filled(settings, reading, path, experiment)
     experiment = _add_adapters(reading, settings, path, experiment) if adapted else experiment
     doubts = contradictions(reading, settings, experiment)
-    if experiment.plan is None and not any(doubts.values()) and (plan := plan_of(settings)) is not None:
+    if experiment.plan is None and not any(doubts.values()) and (plan := machine.plan_of(settings)) is not None:
         experiment = experiment.knowing(plan=plan, provenance={"plan": path.name})
     seen = reading.figures.get("lines")
     known = (reading.measured.step.steps > 0 and bool(reading.stack or seen)) or reading.ending.kind in _OF_DEVICES
@@ -108,6 +114,26 @@ def _with_devices(reading: LogReading, said: int | None) -> LogReading:
     return reading.model_copy(update={"hardware": reading.hardware.model_copy(update={"devices": said})})
 
 
+def _by_command(
+    reading: LogReading, settings: LogSettings, path: Path, overrides: Sequence[str], experiment: Experiment,
+    read_command: ReadCommand,
+) -> Experiment | None:  # fmt: skip
+    """The command that a log begins with, read as a script is; ``None`` where a block says what came of it, or a line
+    says otherwise."""
+    for block in reading.blocks if all(one.command for one in reading.blocks) else ():
+        with suppress(AsapError):
+            found = read_command(block.command, path, overrides, experiment)
+            if found is None or found.plan is None:
+                continue
+            read = (found.workload.global_batch, found.workload.sequence_length, found.plan.degree("model"))
+            if all(
+                said in (None, one)
+                for said, one in zip((settings.global_batch, settings.sequence, settings.tensor), read, strict=True)
+            ):
+                return found
+    return None
+
+
 _ASKED = {"model": "model=NAME", "plan": '--plan "data=8 model=2"'}
 
 
@@ -138,22 +164,22 @@ def _documents(
     reading: LogReading, settings: LogSettings, experiment: Experiment
 ) -> Iterator[tuple[int, dict[str, Any], Experiment]]:
     """Mappings as configuration files have them, each with the record that it is laid over."""
-    shaped = read_shapes(reading, experiment)
+    shaped = machine.read_shapes(reading, experiment)
     main = [block for block in reading.blocks if not block.kind.startswith((_OF_DEEPSPEED, FLATTENED))]
     for block in main:
         if block.kind.startswith("arguments") and reading.stack == "megatron" and len(block.values.keys() & _SIGNS) > 1:
-            yield block.line, _as_megatron(settings, block), shaped
+            yield block.line, machine.as_megatron(settings, block), shaped
         elif (block.complete or block.kind.startswith("call")) and is_claimed(dotted(block.values)):
             yield block.line, block.values, shaped
         elif block.kind == "maxtext" and (block.complete or "model_name" in block.values):
             said = {key: scalar(str(value)) for key, value in block.values.items()}
-            yield block.line, mesh_of_maxtext(reading) | said, shaped
+            yield block.line, machine.mesh_of_maxtext(reading) | said, shaped
         elif block.kind.startswith(("json", "yaml")) and reading.stack not in table("settings")["shapes"]:
             yield block.line, block.values, shaped
         elif "per_device_train_batch_size" in block.values and settings.model:
             said = {key: value for key, value in block.values.items() if value not in (None, "", [], {})}
             yield block.line, {"model_name_or_path": settings.model, **said}, shaped
-    if reading.stack == "torchtitan" and (values := _as_torchtitan(reading, settings)):
+    if reading.stack == "torchtitan" and (values := machine.as_torchtitan(reading, settings)):
         yield 0, values, shaped
 
 
@@ -167,39 +193,6 @@ def _as_stated(read: Experiment, settings: LogSettings, reading: LogReading) -> 
     plan = read.plan and read.plan.model_copy(update={name: None for name, said in parts.items() if said is None})
     workload = read.workload.model_copy(update=unsaid)
     return read.model_copy(update={"workload": workload, "provenance": sources, "plan": plan})
-
-
-def _as_megatron(settings: LogSettings, block: SettingsBlock) -> dict[str, Any]:
-    """Arguments under the names of today's Megatron-LM, with what DeepSpeed prints of its own."""
-    renamed = table("renamed")["megatron"]
-    values = {key: value for key, value in block.values.items() if key not in renamed}
-    values |= {new: block.values[old] for old, new in renamed.items() if old in block.values and new not in values}
-    filled = _renamed(settings, "megatron_settings")
-    if not values.get("deepspeed"):
-        filled.pop("zero_stage", None)
-    if filled.get("padded_vocab_size") == block.values.get("vocab_size"):
-        filled.pop("padded_vocab_size", None)  # no line says how it is padded: the reader knows
-    return values | {key: value for key, value in filled.items() if value and values.get(key) in (None, 0)}
-
-
-def _as_torchtitan(reading: LogReading, settings: LogSettings) -> dict[str, Any]:
-    """The job configuration that torchtitan's own lines state; empty where they do not state the mesh."""
-    if settings.model is None or not any(name.startswith("mesh.") for name in reading.statements):
-        return {}
-    name, _, flavor = settings.model.partition(" ")
-    return {
-        "model": {"name": name, "flavor": flavor},
-        "training": _renamed(settings, "torchtitan_training"),
-        "parallelism": _renamed(settings, "torchtitan_parallelism"),
-        "activation_checkpoint": {"mode": settings.recompute or "none"},
-        "compile": {"enable": "compiled" in reading.statements},
-    }
-
-
-def _renamed(settings: LogSettings, program: str) -> dict[str, Any]:
-    """Settings that are known, under the names that a program has for them."""
-    known = ((name, getattr(settings, field)) for name, field in table("renamed")[program].items())
-    return {name: int(value) if isinstance(value, float) else value for name, value in known if value}
 
 
 def _add_hardware(reading: LogReading, settings: LogSettings, path: Path, experiment: Experiment) -> Experiment:
@@ -232,7 +225,7 @@ def _filled(settings: LogSettings, reading: LogReading, path: Path, experiment: 
     sources: dict[str, str] = {}
     notes: tuple[str, ...] = ()
     nameless = experiment.model is None or not (experiment.model.name or experiment.model.layers)
-    if experiment.model is None and (sized := model_of_shapes(reading.stack, settings)):
+    if experiment.model is None and (sized := machine.model_of_shapes(reading.stack, settings)):
         update["model"], sources["model"] = sized, path.name
     elif nameless and settings.model:
         experiment = experiment.model_copy(update={"notes": still_open(experiment.notes, ("model",))})
@@ -280,10 +273,13 @@ def _framework(stack: str | None, settings: LogSettings, chip: str | None) -> st
 
 
 def _measured_step(reading: LogReading, settings: LogSettings, experiment: Experiment) -> MeasuredStep | None:
-    """The median step; of a log that has tokens a second alone, by the tokens of the record; ``None`` if neither."""
+    """The median step; of a log that has sequences or tokens a second alone, by those of the record; ``None`` if
+    neither."""
     step, rate = reading.measured.step, reading.measured.tokens_per_second_per_device
     if step.median is not None:
         return step.measured(reading.file, rate * step.median if rate else None, fewest=1)
+    if (sequences := reading.measured.samples_per_second) and (batch := experiment.workload.global_batch):
+        return MeasuredStep(seconds=batch / sequences, source=f"{reading.file}: sequences a second")
     each = (experiment.workload.tokens or 0) / (experiment.hardware.devices or settings.devices or math.inf)
     source = f"{reading.file}: tokens a second"
     return MeasuredStep(seconds=each / rate, tokens_per_device=each, source=source) if rate and each else None

@@ -155,7 +155,7 @@ class _Pass:
             number += chunk.count(b"\n", counted, start)
             counted = start
             end = chunk.find(b"\n", start)
-            line = self._text(chunk[start:end])
+            line, said = self._text(chunk[start:end]), False  # by a program's own form
             self._carried = chunk[start:end]
             for form, stands_for in found:
                 if isinstance(form, BlockStart):
@@ -166,16 +166,15 @@ class _Pass:
                         ending = Found(form, line[:2000], number + 1, self.scan.size + start)
                         _append(self.scan.endings, ending)
                         self._read_on(ending, chunk, end + 1)
-                else:
-                    self._take(form, line, number + 1, self.scan.size + start, stands_for)
+                elif not (said and _is_general(form)):
+                    said |= self._take(form, line, number + 1, self.scan.size + start, stands_for)
         return number + chunk.count(b"\n", counted) - self.scan.lines
 
     def _lines(self, chunk: bytes) -> list[tuple[int, list[tuple[_Known, int]]]]:
         """Beginnings of lines, in order, each with what it is read by and how many such lines it stands for."""
         every = all(one[0].general for one in self.scan.steps[-1:])  # until steps of a program are seen
         places, in_parts = self._places(chunk, every)
-        found: dict[int, list[tuple[_Known, int]]] = {}
-        taken, many = set[int](), False
+        found, many = dict[int, list[tuple[_Known, int]]](), False
         for which in sorted(places):
             form, at, stride = _known()[which], places[which], 1
             most = _MOST_GENERAL if _is_general(form) else _MOST_OF_PIECE
@@ -189,10 +188,8 @@ class _Pass:
             last, own = -1, isinstance(form, Form) and id(form) in self._of_step and not form.bar
             many |= own and stride > 1 and not _is_general(form)
             for place in at[:-1:stride] + at[-1:]:
-                if (begin := chunk.rfind(b"\n", 0, place) + 1) != last and not (_is_general(form) and begin in taken):
-                    found.setdefault(begin, []).append((form, stride))
-                    taken |= {begin} if own else set()
-                    last = begin
+                before, last = last, chunk.rfind(b"\n", 0, place) + 1
+                found.setdefault(last, []).extend([(form, stride)] if last != before else [])
         return sorted(found.items(), key=lambda one: one[0])
 
     def _places(self, chunk: bytes, every: bool) -> tuple[dict[int, list[int]], frozenset[int]]:
@@ -284,25 +281,27 @@ class _Pass:
         self.scan.blocks.append(block)
         del self.scan.blocks[:-128]
 
-    def _take(self, form: Form | DeviceForm | None, line: str, number: int, offset: int, stands_for: int) -> None:
+    def _take(self, form: Form | DeviceForm | None, line: str, number: int, offset: int, stands_for: int) -> bool:
+        """Read a line by a form; whether it is a program's own of a step, and says something."""
         if form is None:
             key, separator, value = line.partition("Config param ")[2].partition(":")
-            if separator:
-                self.scan.parameters.append((offset, number, key.strip()[:80], value.strip()[:2000]))
-                del self.scan.parameters[: -10 * _MOST]
+            self.scan.parameters += [(offset, number, key.strip()[:80], value.strip()[:2000])] if separator else []
+            del self.scan.parameters[: -10 * _MOST]
         elif isinstance(form, DeviceForm):
             _append(self.scan.devices, Found(form, line[: 16 << 10], number, offset))
         elif id(form) in self._steps:
-            self._step(form, line, number, offset, stands_for)
+            return self._step(form, line, number, offset, stands_for)
         elif id(form) in self._totals:
             if fields := form.read(line):
                 _append(self.scan.totals, (form, fields, number, offset))
+                return id(form) in self._of_step
         elif form.general:
             self.scan.settings += [(offset, fields) for fields in [form.read(line)] if fields]
         else:
             _append(self.scan.statements, Found(form, line[:8000], number, offset))
+        return False
 
-    def _step(self, form: Form, line: str, number: int, offset: int, stands_for: int) -> None:
+    def _step(self, form: Form, line: str, number: int, offset: int, stands_for: int) -> bool:
         fields = form.read(line)
         carried = clean(self._carried) if self._unwrapper.prefixes else line  # one of them may be the program's own
         if carried is not line and not (form.general or form.bar):
@@ -313,15 +312,16 @@ class _Pass:
         if not fields.keys() & formats.TIMED or (form.general and not fields.keys() & _OF_STEP):
             if not form.bar and fields.keys() >= {"step", "loss"} and len(self.scan.untimed) < _MOST_STEPS:
                 self.scan.untimed.append((form, fields, number, offset))
-            return
+            return bool(fields) and not form.bar
         if form.bar and (not is_training_bar(line) or fields.get("total_steps") == "1"):
-            return
+            return False
         self.scan.steps.append((form, fields, number, offset))
         self._stands_for.append(stands_for)
         if len(self.scan.steps) >= _MOST_STEPS:
             self._thin()
             self.scan.steps = self.scan.steps[::2]
             self._stands_for = array("l", [2 * self.scan.thinned]) * len(self.scan.steps)
+        return not form.bar
 
 
 def _append(kept: list[Any], one: Any) -> None:

@@ -259,7 +259,7 @@ def clean(line: bytes) -> str:
     return text if text.isprintable() and not _BARE_COLOUR.search(text) else _COLOUR.sub("", text)
 
 
-_SUFFIX = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
+_SUFFIX = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
 _BAR_TITLE = re.compile(r"^(?P<title>[^|%]*?)\d{1,3}%\|")
 _LETTER = re.compile(r"[^\W\d_]")
 _TRAINING = re.compile(r"train|epoch|step|iter|loss", re.IGNORECASE)

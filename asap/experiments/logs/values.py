@@ -80,11 +80,16 @@ def scalar(text: str) -> Any:
     return plain(text, 400)
 
 
-def _options(lines: Sequence[str]) -> dict[str, Any]:
-    """Options, ``name=value`` and variables of a command, and the published model that its YAML file is called by."""
+def command_of(lines: Sequence[str]) -> str:
+    """The lines of a command as one, without the prompt of a shell or the word of a launcher that prints it."""
     width = max(len(line.rstrip()) for line in lines)  # at which a terminal broke them
     text = "".join(line.rstrip().removesuffix("\\") + ("" if len(line.rstrip()) == width else " ") for line in lines)
-    words = text.split()
+    return text.rpartition("cmd = ")[2].lstrip(" +$>#")
+
+
+def _options(lines: Sequence[str]) -> dict[str, Any]:
+    """Options, ``name=value`` and variables of a command, and the published model that its YAML file is called by."""
+    words = command_of(lines).split()
     found: dict[str, Any] = {}
     for word, after in zip(words, [*words[1:], "-"], strict=True):
         name, equals, value = word.partition("=")
