@@ -141,7 +141,7 @@ def _main_form(lines: list[StepLine], sizes: Sizes) -> list[StepLine]:
     def worth(found: list[StepLine]) -> tuple[bool, bool, bool, float]:
         form, fields = found[-1][0], found[-1][1]
         seconds = sizes.seconds(fields)
-        direct = bool(fields.keys() & {"seconds", "milliseconds"})
+        direct = bool(fields.keys() & {"seconds", "milliseconds"}) and fields.keys().isdisjoint(_SINCE)
         whole = (number(fields.get("total_steps", "")) or 0) * (seconds or 0) if form.bar else len(found)
         return seconds is not None, not form.bar, direct, whole
 

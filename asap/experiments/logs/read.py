@@ -28,7 +28,7 @@ from asap.experiments.logs.scan import Found, Scan, scan, scan_text
 from asap.experiments.logs.settings import look_up, settings_of
 from asap.experiments.logs.text import lines_of, number, open_log
 from asap.experiments.logs.values import command_of, is_flattened, scalar, values_of
-from asap.experiments.observed import Measured
+from asap.experiments.observed import FEWEST, Measured
 from asap.stacks.megatron.sections import BRIDGE, NEMO, dialect
 from asap.stacks.registry import claimant, folder_of, instead_of_log
 from asap.stacks.stack_settings import dotted
@@ -195,7 +195,8 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     tokens = said.global_batch * said.sequence if said.global_batch and said.sequence else None
     clock = figures.get("step_by_clock") if blocks or stack or said.model_dump(exclude_none=True) else None
     counts = {name: number(statements.get(name, "")) for name in ("hours_so_far", "batches_so_far", *_WHOLE)}
-    if not clock and (hours := counts["hours_so_far"]) and (batches := counts["batches_so_far"]):
+    hours, batches = counts["hours_so_far"], counts["batches_so_far"]
+    if not clock and hours and batches and batches >= FEWEST:
         clock = 3600 * hours / batches
     sizes = Sizes(tokens, said.global_batch, said.devices, clock, next(filter(None, map(counts.get, _WHOLE)), None))
     return reading.model_copy(update={"measured": measured(steps, totals, sizes)})

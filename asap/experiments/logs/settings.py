@@ -201,7 +201,7 @@ def _block_settings(block: SettingsBlock) -> dict[str, Any]:
                 found[field] = read
                 break
     if "per_device_train_batch_size" in block.values and found.get("global_batch") == found.get("micro_batch"):
-        found.pop("global_batch")  # the Trainer's train_batch_size is that of a process
+        found.pop("global_batch", None)  # the Trainer's train_batch_size is that of a process
     if (tokens := _whole(look_up(block.values, "rank_microbatch_size"), least=1)) is not None:
         found |= _token_settings(tokens, found.get("global_batch"), found.get("sequence"))
     for option, field in _OF_OPTIONS.items():
