@@ -212,6 +212,7 @@ def _peak(lines: Sequence[StepLine], **units: float) -> float | None:
 
 
 LONGEST_LINE = 2000
+_GENERAL = b""
 
 
 class StepFeed:
@@ -224,16 +225,27 @@ class StepFeed:
     def __init__(self, tokens: float | None = None):
         self._sizes = Sizes(tokens=tokens, devices=1 if tokens else None)
         self._times: dict[bytes, list[float]] = {}
+        self._step: int | None = None
 
     def feed(self, line: str) -> bool:
         """Read a line; whether it completes a step."""
         text = clean(line[:LONGEST_LINE].encode("utf-8", "replace"))
-        forms = [form for form in steps() if form.anchor.decode() in text and not form.general]
-        forms = [form for form in forms if not form.bar or is_training_bar(text)]
+        said = (form for form in steps() if form.anchor.decode() in text and not form.general)
+        forms = (form for form in said if not form.bar or is_training_bar(text))
         times = {form.anchor: seconds for form in forms if (seconds := self._sizes.seconds(form.read(text)))}
+        if self._times.keys() <= {_GENERAL} and not times and (seconds := self._by_metrics(text)):
+            times = {_GENERAL: seconds}
         for anchor, seconds in times.items():
             self._times.setdefault(anchor, []).append(seconds)
         return bool(times)
+
+    def _by_metrics(self, text: str) -> float | None:
+        """The time of a step by what metrics are called; of a line, where it is of the step behind the last one."""
+        fields = next(form for form in steps() if form.general).read(text)
+        if (step := step_index(fields)) is None:
+            return None
+        passed, self._step = step - (step if self._step is None else self._step), step
+        return self._sizes.seconds(fields) or _line_seconds(fields, passed, None)
 
     @property
     def times(self) -> list[float]:
