@@ -37,10 +37,10 @@ class Chat(ChatSession):
     """Takes the lines of an engineer, one turn each."""
 
     def prepare(self) -> None:
-        """Read what every answer needs: the grammar, the examples, and the proposals as they stand."""
+        """Read what every answer needs, beside the first lines: the grammar, the examples, and the proposals."""
         parse("why")
         classifier()
-        _ = self.conversation.inquiry.proposed
+        _ = self.conversation.inquiry.without_facts().proposed
 
     def turn(self, text: str, show: Show) -> Reply | None:
         """Take one line; what is answered goes to ``show``, piece by piece.

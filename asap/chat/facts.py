@@ -34,7 +34,7 @@ _KINDS = {kind: frozenset(words.split()) for kind, words in _TABLE.items()}
 
 
 def is_report(sentence: str, what: str = "") -> bool:
-    """Whether a sentence says, beyond doubt, what is so or what happened: plain reports have each word of it.
+    """Whether a sentence says, beyond doubt, what is so or what happened: each of its words is one of plain reports.
 
     Args:
         sentence: as the engineer wrote it.

@@ -52,7 +52,8 @@ def relocated(spec: Spec, said: Collection[str]) -> dict[str, str]:
     ends, sections = Counter(name.rpartition(".")[2] for name in spec.words), _sections(spec)
     named = {end: name for name in spec.words if ends[end := name.rpartition(".")[2]] == 1 and len(end) >= _WHOLE_WORDS}
     foreign = {key: key.rpartition(".")[2] for key in said if "." in key and key.partition(".")[0] not in sections}
-    return {key: named[end] for key, end in foreign.items() if end in named and named[end] not in said}
+    once = Counter(foreign.values())
+    return {key: named[end] for key, end in foreign.items() if once[end] == 1 and named.get(end, key) not in said}
 
 
 def _sections(spec: Spec) -> set[str]:

@@ -102,7 +102,8 @@ def quantities(reading: LogReading, settings: LogSettings, experiment: Experimen
         found = {name: value for name, value in found.items() if name not in _WITHOUT_TIED}
     if "peak_flops" not in reading.statements and reading.stack not in table("checks")["own_peak"]["stacks"]:
         found.pop("mfu", None)  # counted against the peak of another chip, whatever runs it
-    found.pop("trainable" if workload.adapter_rank else "", None)  # of adapters, whatever the model has
+    if workload.adapter_rank:
+        found.pop("trainable", None)  # of adapters, whatever the model has
     if reading.stack == "trainer" and found.get("context", 1) > 1:
         found.pop("samples_rate", None)  # of all devices, as if none shared a sequence
     return found

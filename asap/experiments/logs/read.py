@@ -195,8 +195,7 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     tokens = said.global_batch * said.sequence if said.global_batch and said.sequence else None
     clock = figures.get("step_by_clock") if blocks or stack or said.model_dump(exclude_none=True) else None
     counts = {name: number(statements.get(name, "")) for name in ("hours_so_far", "batches_so_far", *_WHOLE)}
-    hours, batches = counts["hours_so_far"], counts["batches_so_far"]
-    if not clock and hours and batches and batches >= FEWEST:
+    if not clock and (hours := counts["hours_so_far"]) and (batches := counts["batches_so_far"] or 0) >= FEWEST:
         clock = 3600 * hours / batches
     sizes = Sizes(tokens, said.global_batch, said.devices, clock, next(filter(None, map(counts.get, _WHOLE)), None))
     return reading.model_copy(update={"measured": measured(steps, totals, sizes)})

@@ -125,11 +125,9 @@ def _by_command(
             found = read_command(block.command, path, overrides, experiment)
             if found is None or found.plan is None:
                 continue
-            read = (found.workload.global_batch, found.workload.sequence_length, found.plan.degree("model"))
-            if all(
-                said in (None, one)
-                for said, one in zip((settings.global_batch, settings.sequence, settings.tensor), read, strict=True)
-            ):
+            said = settings.global_batch, settings.sequence, settings.tensor
+            read = found.workload.global_batch, found.workload.sequence_length, found.plan.degree("model")
+            if all(one in (None, other) for one, other in zip(said, read, strict=True)):
                 return found
     return None
 

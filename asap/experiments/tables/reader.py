@@ -134,7 +134,8 @@ def read_table(
     doubts = ((said, left) for said, left in spec.doubtful.items() if left in unsettled and said in settings)
     notes += tuple(f"{said} means another thing by version: add {left}=…" for said, left in doubts)
     sources = {"plan": path.name, "workload": path.name} | sources_of(spec, settings)
-    notes = (*(f"{key} is read as {name}" for key, name in elsewhere.items()), *unread(spec, settings, given), *notes)
+    read_as = tuple(f"{plain(key, 60)} is read as {name}" for key, name in elsewhere.items())
+    notes = (*read_as, *unread(spec, settings, given), *notes)
     return experiment.knowing(
         *notes, *remarks, first=unplanned, plan=plan, workload=workload,
         hyperparameters=settings.harmless() | {STACK: spec.name}, provenance=sources,
