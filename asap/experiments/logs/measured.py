@@ -116,17 +116,19 @@ def _line_seconds(fields: Mapping[str, str], steps: int, clock: tuple[float, flo
     return next((time * n / steps for n in (steps, 1) if abs(passed - n * time) <= max(0.1 * passed, 1.0)), None)
 
 
-def _iterations_summed(lines: Iterable[StepLine]) -> list[StepLine]:
+def _iterations_summed(lines: Sequence[StepLine]) -> list[StepLine]:
     """Lines with the time of a step by its iterations, where each of them has its line and that says the step too, or
     one of them a line and the next line says how many there were."""
     groups = [[*of_step] for _, of_step in groupby(lines, lambda one: one[1].get("step"))]
+    marked = any("stepped" in one[1] for one in lines)
     for whole, after in pairwise(groups[1:]):  # the log may begin within the first
         form, fields, line, offset = whole[0]
         counts = ([number(one.get(name, "")) or 0 for name in ("step", "iteration")] for one in (fields, after[0][1]))
         steps, iterations = (last - first for first, last in zip(*counts, strict=True))
         times = [number(one[1].get("milliseconds_of_iteration", "")) or 0 for one in whole]
         each, rest = divmod(iterations, steps) if steps > 0 else (0, 0)
-        if all(times) and not rest and (each == len(whole) or (each and len(whole) == 1)):
+        ended = not marked or "stepped" in fields.keys() & after[0][1].keys()  # else lines are left out between
+        if ended and all(times) and not rest and (each == len(whole) or (each and len(whole) == 1)):
             whole[0] = (form, fields | {"milliseconds": str(each * fmean(times))}, line, offset)
     return [one for of_step in groups for one in of_step]
 
@@ -212,7 +214,6 @@ def _peak(lines: Sequence[StepLine], **units: float) -> float | None:
 
 
 LONGEST_LINE = 2000
-_GENERAL = b""
 
 
 class StepFeed:
@@ -233,8 +234,8 @@ class StepFeed:
         said = (form for form in steps() if form.anchor.decode() in text and not form.general)
         forms = (form for form in said if not form.bar or is_training_bar(text))
         times = {form.anchor: seconds for form in forms if (seconds := self._sizes.seconds(form.read(text)))}
-        if self._times.keys() <= {_GENERAL} and not times and (seconds := self._by_metrics(text)):
-            times = {_GENERAL: seconds}
+        if self._times.keys() <= {b""} and not times and (seconds := self._by_metrics(text)):
+            times = {b"": seconds}  # of no program's own form
         for anchor, seconds in times.items():
             self._times.setdefault(anchor, []).append(seconds)
         return bool(times)
