@@ -239,7 +239,7 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
         experiment = experiment.model_copy(update={"plan": plan_under_batch(experiment, said.global_batch)})
     workload = {k: v for k in ("global_batch", "sequence_length") if (v := getattr(said, k)) is not None}
     if workload:
-        experiment = _drop_other_step(experiment, workload)
+        experiment = experiment if said.step_time else _drop_other_step(experiment, workload)
         experiment = _with(experiment, workload=experiment.workload.model_copy(update=workload))
         notes = still_open(experiment.notes, [f"workload.{key}" for key in workload])
         experiment = experiment.model_copy(update={"notes": notes})

@@ -1,11 +1,12 @@
 """Why a change of one axis or lever helps, what it costs, and the note that says so, by table."""
 
+import math
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from asap.plans import Plan, Remat
+from asap.plans import AXES, Plan, Remat
 from asap.plans.remat import SavedTensors, saved_tensors
 
 Direction = Literal["more", "less"]
@@ -49,7 +50,9 @@ def principle_of(axis: str, direction: Direction, plan: Plan, incumbent: Plan) -
     Raises:
         KeyError: nothing is on record about the change.
     """
-    found, plans = PRINCIPLES[axis, direction], (plan, incumbent)
+    shards = [math.prod(each.degree(one) for one in AXES if one != "replica") for each in (plan, incumbent)]
+    exchanged = axis == "data" and (shards[0] >= shards[1] if direction == "less" else shards[0] <= shards[1])
+    found, plans = PRINCIPLES["data_exchanged" if exchanged else axis, direction], (plan, incumbent)
     sharded, pipelined = (any(each.degree(one) > 1 for each in plans) for one in ("data", "stage"))
     if axis == "microbatches":
         return _microbatch_principle(direction, plan, incumbent, pipelined)

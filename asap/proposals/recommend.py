@@ -14,7 +14,6 @@ from asap.proposals.smallest_fit import SmallestFit
 from asap.proposals.trials import OfferedTrial, effect
 from asap.study.study import BREAKS, Study
 
-_EVEN = 0.5
 _FIRST_PROPOSAL = "proposal 1"
 _SETTING_FIRST = "Start with a setting, not with a plan:"
 _OFFLOAD_LESS = (
@@ -139,7 +138,7 @@ def add_smallest_fit(
 def _may_run(incumbent: Prediction, least: SmallestFit) -> bool:
     """Whether what runs is likelier to fit than not, and the smallest change with which it does costs time."""
     now, then = incumbent.step_time, least.prediction.step_time
-    return fit_odds(incumbent) >= _EVEN and bool(now and then and then.value > now.value * (1 + STEP_TIME_VARIATION))
+    return fit_odds(incumbent) >= 0.5 and bool(now and then and then.value > now.value * (1 + STEP_TIME_VARIATION))
 
 
 def _beside(least: SmallestFit, others: tuple[Proposal, ...]) -> str:
