@@ -53,7 +53,7 @@ def principle_of(axis: str, direction: Direction, plan: Plan, incumbent: Plan) -
     shards = [math.prod(each.degree(one) for one in AXES if one != "replica") for each in (plan, incumbent)]
     exchanged = axis == "data" and (shards[0] >= shards[1] if direction == "less" else shards[0] <= shards[1])
     found, plans = PRINCIPLES["data_exchanged" if exchanged else axis, direction], (plan, incumbent)
-    sharded, pipelined = (any(each.degree(one) > 1 for each in plans) for one in ("data", "stage"))
+    sharded, pipelined = any(each.degree("data") > 1 for each in plans), plan.degree("stage") > 1
     if axis == "microbatches":
         return _microbatch_principle(direction, plan, incumbent, pipelined)
     if (axis, direction) == ("data", "less") and plan.degree("data") == 1:
