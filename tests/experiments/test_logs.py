@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from asap.core.errors import AsapError, ConfigError
+from asap.core.errors import AsapError, ConfigError, UsageError
 from asap.core.limits import FILE_LIMITS
 from asap.core.units import Provenance
 from asap.experiments import ExperimentStore, configuration
@@ -29,10 +29,8 @@ from tests.cases import cases, kept
 
 KEPT = kept(__file__)
 LOGS = Path(__file__).parents[1] / "data" / "logs"
-FORMS, PUBLIC = (
-    tomllib.loads((LOGS / name).read_text(encoding="utf-8"))["log"] for name in ("forms.toml", "public.toml")
-)
-FORMS += PUBLIC
+TABLES = [tomllib.loads((LOGS / name).read_text(encoding="utf-8")) for name in ("forms.toml", "public.toml")]
+FORMS = [form for table in TABLES for form in table["log"]]
 KNOWN = {form["name"]: form for form in FORMS}
 MEGATRON = KNOWN["megatron-lm 2025"]["text"]
 
@@ -58,16 +56,15 @@ def test_each_form_is_read(form, write):
     given = settings | {"step": reading.measured.step.median}
     assert [key for key in form.get("unknown", ()) if given[key] is not None] == []
     assert (reading.ending.kind, reading.runs) == (form["ending"], form.get("runs", 1))
-    measured, gib = reading.measured, 2**30
+    measured, ending, gib = reading.measured, reading.ending, 2**30
     assert "step" not in form or measured.step.median == pytest.approx(form["step"], rel=0.002)
     assert "slow" not in form or [one.step for one in measured.step.slow] == form["slow"]
     assert "memory_gib" not in form or (measured.peak_memory_bytes or 0) == pytest.approx(form["memory_gib"] * gib)
     assert "tflops" not in form or measured.tflops_per_device == pytest.approx(form["tflops"])
     assert form.get("hardware") in (None, reading.hardware.chip)
     if "needed_gib" in form:
-        ending = reading.ending
         needed = ending.needed_bytes or (ending.in_use_bytes or 0) + (ending.requested_bytes or 0)
-        assert needed == pytest.approx(form["needed_gib"] * 2**30, rel=0.001)
+        assert needed == pytest.approx(form["needed_gib"] * gib, rel=0.001)
     if "refused" in form:
         with pytest.raises(ConfigError, match=form["refused"]) as caught:
             record(path)
@@ -163,9 +160,11 @@ def test_a_log_without_its_model_takes_the_only_configuration_beside_it_unless_t
     assert ("run0.toml" in found.notes[0]) is taken
 
 
-def test_no_secret_of_the_settings_reaches_the_record_and_an_override_wins_over_them(write):
+def test_no_secret_of_the_settings_reaches_the_record_and_an_override_wins_over_them_or_is_refused(write):
     found = record(write(MEGATRON), "global_batch_size=256")
     assert ("0123456789abcdef" in found.model_dump_json(), found.workload.global_batch) == (False, 256)
+    with pytest.raises(UsageError, match="override: unknown key remat"):
+        record(LOGS / "maxtext_h100.log", "remat=full")
 
 
 def test_a_block_that_is_cut_is_said_to_be(write):

@@ -59,6 +59,7 @@ def chat(
     from asap.experiments import ExperimentStore
     from asap.experiments.create import said_of
 
+    _refuse_questions(experiment, overrides or ())
     how = _run_command(command, template, yes)
     settings = read_settings(model=llm, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
     check_model(settings.model)
@@ -68,6 +69,21 @@ def chat(
             experiment, ExperimentStore(), settings, session, show, stated=stated, overrides=overrides or ()
         )
     _discuss(conversation, settings, experiment, how, said=said_of(stated, overrides or ()))
+
+
+def _refuse_questions(target: str, overrides: Sequence[str]) -> None:
+    """Raise UsageError for words that are no ``key=value``: they would be taken as a setting, and not be answered."""
+    import shlex
+
+    from asap.core.errors import UsageError
+    from asap.core.text import plain
+
+    for words in overrides:
+        if not Path(words).exists() and (" " in words.partition("=")[0] or "=" not in words):
+            piped = plain(f"echo {shlex.quote(words)} | asap chat {shlex.quote(target)}", 200)
+            raise UsageError(
+                "is no setting, key=value", where=plain(words, 60), hint=f"a question goes in by a pipe: {piped}"
+            )
 
 
 def _discuss(

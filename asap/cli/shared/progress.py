@@ -1,4 +1,4 @@
-"""What is being done, on standard error: drawn on a terminal, said with its time if verbose, else nothing."""
+"""What is being done, on standard error: drawn on a terminal, by stages if verbose, else what takes long."""
 
 import sys
 import threading
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DELAY_S = 1.0
 """Seconds after which a stage is drawn: what is done sooner is not worth a line."""
+LONG_S = 10.0
+"""Seconds after which a pipe is told, once, that there is more to wait for."""
 _BAR = 24
 """Cells of a bar."""
 
@@ -48,6 +50,27 @@ class _Said(Progress):
             return
         self._stage = stage
         print(f"asap: {format_seconds(time.monotonic() - self._start):>8}  {plain(stage, 80)}", file=sys.stderr)
+
+
+class _SaidOnce(Progress):
+    """One line for what takes long."""
+
+    def __init__(self) -> None:
+        self._stage = "working"
+        self._timer = threading.Timer(LONG_S, self._say)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def __call__(self, stage: str, done: float | None = None) -> None:
+        self._stage = stage
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _say(self) -> None:
+        from asap.core.text import plain
+
+        print(f"asap: {plain(self._stage, 80)} … (--verbose shows each stage)", file=sys.stderr)
 
 
 class _Drawn(Progress):
@@ -93,7 +116,7 @@ class _Drawn(Progress):
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """Show the current stage once it takes longer than a second; nothing in a pipe or if it is to be quiet."""
+    """Show the current stage once it takes longer than a second, in a pipe once; nothing if it is to be quiet."""
     shown = _shown()
     try:
         with listening(shown):
@@ -105,7 +128,9 @@ def progress() -> Iterator[Progress]:
 def _shown() -> Progress:
     if verbosity() is Verbosity.VERBOSE:
         return _Said()
-    return _Drawn() if verbosity() is not Verbosity.QUIET and sys.stderr.isatty() else Progress()
+    if verbosity() is Verbosity.QUIET:
+        return Progress()
+    return _Drawn() if sys.stderr.isatty() else _SaidOnce()
 
 
 _REFRESHES = 4

@@ -143,13 +143,20 @@ def _by_readers(
     flattened = (one.line for one in reading.blocks if one.kind.startswith(FLATTENED))
     refusals = [f"the settings of {path.name}:{line} are not used: their indentation is lost" for line in flattened]
     for line, values, shaped in _documents(reading, settings, experiment):
-        document = Document(path, values, dict.fromkeys(values, line))
+        document, model = Document(path, values, dict.fromkeys(values, line)), over_model(values)
         try:
-            read = read_document(document, (*over_model(values), *overrides), shaped)
+            read = read_document(document, (*model, *overrides), shaped)
             return read if line or overrides else _as_stated(read, settings, reading), ()
         except UsageError:
             raise
         except AsapError as error:
+            if overrides:
+                try:
+                    read_document(document, model, shaped)
+                except AsapError:
+                    pass
+                else:
+                    raise UsageError(error.message, where="override", hint=error.hint) from error
             cut = ", which are cut," if any(one.line == line and not one.complete for one in reading.blocks) else ""
             refusals.append(f"the settings of {path.name}:{line or 1}{cut} are not used: {plain(error.message, 200)}")
     if overrides and not refusals:
@@ -195,10 +202,9 @@ def _as_stated(read: Experiment, settings: LogSettings, reading: LogReading) -> 
 
 def _add_hardware(reading: LogReading, settings: LogSettings, path: Path, experiment: Experiment) -> Experiment:
     """The machine of the log, where none is said."""
-    said, hardware = experiment.hardware, reading.hardware
-    if said.name or said.chip or said.devices or (not hardware.chip and not settings.devices):
+    said, hardware, devices = experiment.hardware, reading.hardware, settings.devices
+    if said.name or said.chip or said.devices or (not hardware.chip and not devices):
         return experiment
-    devices = settings.devices
     if not (hardware.chip and devices):
         named = any(block.values.get("compile_topology") for block in reading.blocks)
         said = HardwareReference(devices=devices) if devices and not named else said
