@@ -60,8 +60,11 @@ class Overrides(BaseModel):
     @computed_field(description="what to paste: the flags for a shell, then the launcher's words")
     @property
     def lines(self) -> tuple[str, ...]:
-        """What to paste: the flags for a shell, then the launcher's words."""
-        return (*self.exports, *self.text.splitlines())
+        """What to paste: the flags for a shell, then the launcher's words; which is which, where these are a file's."""
+        words = tuple(self.text.splitlines())
+        if self.exports and len(words) > 1:
+            return ("# in the shell", *self.exports, "# in the configuration", *words)
+        return (*self.exports, *words)
 
 
 class ChangedSetting(BaseModel):
