@@ -140,14 +140,14 @@ class NextTestAnswer(Answer):
     """What to test next."""
 
     test: str | None = Field(
-        description="the plan; None where none is worth a test, or the measured step has to be explained first"
+        description="the plan or setting; None where none is worth a test, where the measured step has to be explained"
+        " first, or where the advice is a change beside both"
     )
     check: str | None = Field(default=None, description="what to find out before any plan is tested")
     line: Lines
     plan: PlanRow | None
     best: PlanRow | None = Field(default=None, description="the fastest that was measured")
     tried: tuple[OutcomeRow, ...] = ()
-    setting_first: str | None = Field(default=None, description="a setting that is expected to save more than any plan")
     advice: str | None = Field(default=None, description="of the report, by all facts; it may be to keep what runs")
 
 
@@ -155,20 +155,22 @@ class NextTest(Query):
     """Say which plan to test next, after what was measured so far, with the line to paste."""
 
     def answer(self, inquiry: Inquiry) -> NextTestAnswer:
-        """The first proposal that is expected to beat what was measured by more than steps vary; none where what came
-        of what runs is far from what the model expects."""
-        tried, judged = _tried(inquiry), inquiry.judgement
+        """What the report advises; of proposals the first that is expected to beat what was measured by more than steps
+        vary; none where what came of what runs is far from what the model expects."""
+        tried, judged, said = _tried(inquiry), inquiry.judgement, inquiry.proposed
         unexplained = judged is not None and judged.is_finding
         plans = {fact.plan for fact in tried}
         best = _best(inquiry, tried)
         left = [one for one in inquiry.proposals if one.plan not in plans and not unexplained]
         chosen = next((one for one in left if best is None or 1 - _step(one) / _step(best) > STEP_TIME_VARIATION), None)
-        trial = next((one for one in trials_of(inquiry.study) if one.saves_time), None)
-        gain = 1 - chosen.prediction.relative_step_time.value if chosen and chosen.prediction.relative_step_time else 0
+        advice = said.recommendation if said and not unexplained else None
+        setting = next((one for one in said.trials if advice and one.name == advice.setting), None) if said else None
+        lines = (setting.line,) if setting else advice.lines if advice else ()
+        chosen = None if lines else chosen
         return NextTestAnswer(
-            test=str(chosen.plan) if chosen else None,
+            test=setting.title if setting else str(chosen.plan) if chosen else None,
             check=judged.causes[0].check if judged and unexplained and judged.causes else None,
-            line=overrides_of(inquiry.study, chosen.plan).lines if chosen else (),
+            line=overrides_of(inquiry.study, chosen.plan).lines if chosen else tuple("\n".join(lines).splitlines()),
             plan=plan_row(inquiry, chosen.prediction) if chosen else None,
             best=plan_row(inquiry, best.prediction) if best else None,
             tried=tuple(
@@ -181,7 +183,6 @@ class NextTest(Query):
                 )
                 for fact in tried
             ),
-            setting_first=trial.title if trial and not unexplained and (trial.gain or 0) > gain else None,
             advice=inquiry.advice,
         )  # fmt: skip
 

@@ -222,7 +222,7 @@ def test_a_step_that_the_model_does_not_explain_is_explained_before_a_plan_is_te
     expected = ask(run, "predict", plan="now").plan.step_time
     ask(run, "record", what="step_time", plan="now", value=5 * expected.value, unit="s")
     found = ask(run, "next_test")
-    assert (found.test, found.line, found.setting_first) == (None, (), None)
+    assert (found.test, found.line, found.plan) == (None, (), None)
     assert found.check in found.advice
 
 
@@ -290,4 +290,5 @@ def test_the_line_is_that_of_the_advice_where_nothing_is_proposed(store, tmp_pat
     run = create_experiment("mine", Statement(hardware="h100-8"), config=tmp_path / "train.yaml")
     inquiry = Inquiry(study_of(run), store)
     assert not inquiry.order
-    assert "\n".join(ask(inquiry, "line").line) == "\n".join(inquiry.proposed.recommendation.lines) != ""
+    advised = "\n".join(inquiry.proposed.recommendation.lines)
+    assert "\n".join(ask(inquiry, "line").line) == "\n".join(ask(inquiry, "next_test").line) == advised != ""
