@@ -136,6 +136,7 @@ class Measured(BaseModel):
     peak_memory_bytes: PositiveFloat | None = Field(default=None, description="allocated on the fullest device")
     reserved_memory_bytes: PositiveFloat | None = Field(default=None, description="held by the allocator")
     compiled_memory_bytes: PositiveFloat | None = Field(default=None, description="as XLA counts the program")
+    steps_of_bar: PositiveInt | None = Field(default=None, description="that the progress bar counts which times steps")
 
 
 class Observed(BaseModel):

@@ -7,10 +7,13 @@ from statistics import fmean, median
 
 from asap.experiments.logs.formats import Form, steps
 from asap.experiments.logs.text import clean, is_training_bar, number, seconds_of
-from asap.experiments.observed import FEWEST, Measured, steady_count, step_times
+from asap.experiments.observed import FEWEST, Measured, StepTimes, steady_count, step_times
 
 StepLine = tuple[Form, dict[str, str], int, int]
 LONG_BEFORE = 20  # last digits by which a time must grow, so that two that are cut are off by less than a tenth
+BAR_FORGETS = 10
+"""Steps after which a progress bar's mean, to which each new one adds 0.3 (tqdm's smoothing), is of those alone."""
+LONGEST_CUT = 10.0  # seconds, of which one that is cut off is a tenth
 _EXACT = frozenset(("seconds", "milliseconds", "seconds_each", "steps_per_second"))
 _OF_LINE = {"seconds_of_line": 1.0, "milliseconds_of_line": 1e-3, "figure_of_line": 1.0}
 _SINCE = {"elapsed_milliseconds": 1e-3, "elapsed_seconds": 1.0, "elapsed_minutes": 60.0, "elapsed_hours": 3600.0}
@@ -55,7 +58,10 @@ _LEAST_RATE = 0.005
 
 def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes) -> Measured:
     """Everything that is measured in the lines of one run."""
+    bars = {line for form, _, line, _ in lines if form.bar}
+    lines = [one for one in lines if not (one[0].general and one[2] in bars and "seconds_each" in one[1])]
     unique = _each_once(_main_form(_gathered(_by_elapsed(_iterations_summed(lines))), sizes))
+    unique = _short_bar(unique) if unique and unique[0][0].bar else unique
     totals = _gathered(sorted(totals, key=lambda one: one[0].spread))
     times = [(step_index(fields), seconds) for _, fields, *_ in unique if (seconds := sizes.seconds(fields))]
     whole = [seconds for _, fields, *_ in totals if (seconds := sizes.seconds(fields))]
@@ -64,8 +70,12 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
     times = times or ([(None, sizes.clock)] if sizes.clock else [])
     steady = unique[len(unique) - steady_count(times) :] if len(times) > 1 else unique[1:] or unique
     step = step_times(times)
+    if len(times) == 1 and times[0][0] in (0, 1):
+        steady, step = [], StepTimes(most=times[0][1], left_out=1)
+    bar = unique[-1][1].get("total_steps", "") if unique and unique[-1][0].bar else ""
     return Measured(
         step=step,
+        steps_of_bar=int(number(bar) or 0) or None,
         **_rates(steady, step.median, sizes),
         samples_per_second=_middle(steady, "samples_per_second")
         or _middle(having([*lines, *totals], "samples_per_second")[-1:], "samples_per_second"),
@@ -77,6 +87,20 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
         reserved_memory_bytes=_peak(totals, reserved_mib=2**20, reserved_gb=1e9),
         compiled_memory_bytes=_peak(totals, compiled_gib=2**30),
     )
+
+
+def _short_bar(lines: Sequence[StepLine]) -> list[StepLine]:
+    """Of a bar's lines over a few steps one: with the time between them, else with the bar's mean; of the first steps,
+    whose mean holds start-up and compilation, numbered as the first."""
+    form, fields, line, offset = lines[-1]
+    said = (one[1].get("bar_seconds", "") for one in (lines[0], lines[-1]))
+    begun, ended = (seconds_of("0:" * (text.count(":") == 1) + text) for text in said)
+    steps = (step_index(fields) or 0) - (step_index(lines[0][1]) or 0)
+    if steps >= BAR_FORGETS:
+        return [*lines]
+    if begun and ended and steps > 0 and ended[0] - begun[0] >= LONGEST_CUT:
+        return [(form, fields | {"seconds": str((ended[0] - begun[0]) / steps)}, line, offset)]
+    return [(form, fields if (step_index(fields) or 0) >= BAR_FORGETS else fields | {"step": "1"}, line, offset)]
 
 
 def _by_elapsed(lines: Sequence[StepLine]) -> Iterator[StepLine]:

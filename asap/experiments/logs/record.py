@@ -11,7 +11,7 @@ from typing import Any
 
 from asap.core.errors import AsapError, ConfigError, UsageError
 from asap.core.text import plain
-from asap.core.units import exact
+from asap.core.units import exact, format_seconds
 from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import read_named_model
@@ -150,13 +150,11 @@ def _by_readers(
         except UsageError:
             raise
         except AsapError as error:
-            if overrides:
-                try:
-                    read_document(document, model, shaped)
-                except AsapError:
-                    pass
-                else:
-                    raise UsageError(error.message, where="override", hint=error.hint) from error
+            without = None
+            with suppress(AsapError):
+                without = overrides and read_document(document, model, shaped)
+            if without:
+                raise UsageError(error.message, where="override", hint=error.hint) from error
             cut = ", which are cut," if any(one.line == line and not one.complete for one in reading.blocks) else ""
             refusals.append(f"the settings of {path.name}:{line or 1}{cut} are not used: {plain(error.message, 200)}")
     if overrides and not refusals:
@@ -277,8 +275,7 @@ def _framework(stack: str | None, settings: LogSettings, chip: str | None) -> st
 
 
 def _measured_step(reading: LogReading, settings: LogSettings, experiment: Experiment) -> MeasuredStep | None:
-    """The median step; of a log that has sequences or tokens a second alone, by those of the record; ``None`` if
-    neither."""
+    """The median step; where a log has sequences or tokens a second alone, by those of the record."""
     step, rate = reading.measured.step, reading.measured.tokens_per_second_per_device
     if step.median is not None:
         return step.measured(reading.file, rate * step.median if rate else None, fewest=1)
@@ -314,7 +311,9 @@ def _notes(reading: LogReading, settings: LogSettings, path: Path, adapted: bool
     printed = any("activation_checkpoint" in block.values for block in reading.blocks)
     if reading.statements.get("recompute") == "selective" and not printed:
         notes.append(f"{path.name} does not say what selective checkpointing keeps: {_SELECTIVE}")
-    if (step := reading.measured.step).slow_steps:
+    if (step := reading.measured.step).most and not step.steps:
+        notes.append(f"{path.name} has first steps alone, {format_seconds(step.most)} with start-up: {_FIRST}")
+    if step.slow_steps:
         notes.append(f"slow steps of {path.name}, over 1.5 times the median, are left out: {step.slowest}")
     if rate := reading.measured.tokens_per_second_as_said:
         notes.append(f"{path.name} says {exact(round(rate))} tokens/s, and not whether of a device or of all")
@@ -325,6 +324,7 @@ def _notes(reading: LogReading, settings: LogSettings, path: Path, adapted: bool
     return tuple(notes)
 
 
+_FIRST = "it is not taken as measured (--step-time does)"
 _ON_CPU = "is of a run on a CPU: its steps say nothing of accelerators"
 _ASSUMED = "{}text is taken; preferences, reinforcement learning, encoders are not modelled"
 _SELECTIVE = "every second layer is taken, torchtitan's default; activation_checkpoint.selective_ac_option=op says else"
