@@ -1,7 +1,6 @@
 """One pass over a log: every line that a table knows, in order, with bounded memory.
 
-All texts that the tables know are searched for at once (Aho and Corasick). Of lines that a piece has very many of, as
-those of steps, an even choice is read.
+All texts of the tables are searched for at once (Aho and Corasick). Of very many lines of a kind an even choice is read.
 """
 
 import re
@@ -306,7 +305,8 @@ class _Pass:
         carried = clean(self._carried) if self._unwrapper.prefixes else line  # one of them may be the program's own
         if carried is not line and not (form.general or form.bar):
             fields = form.read(carried) | fields
-        clocks = CLOCK.findall(line[:_PREFIX])[:1] or CLOCK.findall(carried.removesuffix(line))[-1:]
+        first = CLOCK.search(line[:_PREFIX])
+        clocks = [first[0]] if first else CLOCK.findall(carried.removesuffix(line))[-1:]
         if "step" in fields and clocks:
             fields["clock"] = clocks[0].replace(",", ".")
         if not fields.keys() & formats.TIMED or (form.general and not fields.keys() & _OF_STEP):

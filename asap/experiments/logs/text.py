@@ -110,7 +110,7 @@ class Unwrapper:
         """Lines with only a prefix each; a carriage return, behind which progress bars are redrawn, ends one too."""
         for carrier in self.objects:
             text = carrier.unwrapped(text)
-        text = text.replace(b"^M", b"\r") if b"^M" in text else text  # as cat -v and editors show it
+        text = text.replace(b"^M", b"\r") if b"^" in text else text  # as cat -v and editors show it
         return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
 
     def lines(self, text: bytes) -> bytes:
