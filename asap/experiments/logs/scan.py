@@ -1,6 +1,6 @@
 """One pass over a log: every line that a table knows, in order, with bounded memory.
 
-All texts of the tables are searched for at once (Aho and Corasick). Of very many lines of a kind an even choice is read.
+All texts of the tables are searched for at once (Aho and Corasick). Of very many lines alike an even choice is read.
 """
 
 import re
