@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from asap.history.record import HistoryRecord
 from asap.history.similarity import chip_likeness
 
-_FAILED = math.log(0.9)
-"""What a record that ran out of memory, and so has no speedup, counts as, in ln(throughput)."""
 _DOUBT = 1.0
 """A family is believed as if one more run like this one had shown nothing."""
 _DECAY = 4.0
@@ -28,7 +26,10 @@ class Family:
 def ranked(
     records: Iterable[HistoryRecord], chip: str | None, parameters: float | None = None, sequence: int | None = None
 ) -> list[Family]:
-    """Families of changes with a kind, the largest gain after doubt first; other kinds of chips are left out."""
+    """Families of changes with a kind, the largest gain after doubt first; other kinds of chips are left out.
+
+    A run that got slower, or had no room, counts as no gain: what a test shows not to help is not kept.
+    """
     by_name: dict[str, list[tuple[float, HistoryRecord]]] = {}
     for record in (one for one in records if one.kind is not None and one.other_changes):
         if (alike := _likeness(record, chip, parameters, sequence)) > 0:
@@ -36,7 +37,7 @@ def ranked(
     found = []
     for name, weighed in by_name.items():
         weights, of = zip(*weighed, strict=True)
-        gains = sum(w * (math.log(one.speedup) if one.speedup else _FAILED) for w, one in weighed)
+        gains = sum(w * max(math.log(one.speedup or 1.0), 0.0) for w, one in weighed)
         found.append(Family(name, gains / (sum(weights) + _DOUBT), of, weights))
     return sorted(found, key=lambda one: -one.gain)
 

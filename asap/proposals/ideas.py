@@ -50,21 +50,30 @@ class Known(BaseModel):
 
 _TABLE = Path(__file__).with_name("ideas.toml").read_text(encoding="utf-8")
 FAMILIES = {name: Known.model_validate(row) for name, row in tomllib.loads(_TABLE).items()}
-_UNKNOWN = Known()
 
 
 def known_of(family: str) -> Known:
     """What the table says of a family; nothing of one that it does not have."""
-    return FAMILIES.get(family, _UNKNOWN)
+    return FAMILIES.get(family, Known())
 
 
 def decisions(families: Iterable[Family]) -> list[tuple[Family, ...]]:
     """Families that exclude each other together, each group and its families in their order."""
     found: dict[str, tuple[Family, ...]] = {}
     for one in families:
-        key = known_of(one.name).decides or one.name.partition(",")[0]
-        found[key] = (*found.get(key, ()), one)
+        found[decision_of(one.name)] = (*found.get(decision_of(one.name), ()), one)
     return list(found.values())
+
+
+def decision_of(family: str) -> str:
+    """What a family decides: the same for families of which a run takes one."""
+    return known_of(family).decides or family.partition(",")[0]
+
+
+def untried(families: Sequence[Family]) -> list[str]:
+    """Families of the table that decide the same as those of a group, and that no run among its records tried."""
+    names = {one.name for one in families}
+    return [one for one in FAMILIES if one not in names and decision_of(one) == decision_of(families[0].name)]
 
 
 def has_units(chip: Chip | None, known: Known) -> bool:
@@ -134,7 +143,8 @@ def engine_ideas(study: Study, incumbent: Prediction | None, named: Collection[s
         standing, bound = bounded(incumbent, best.records[0].touches)
         most_saved = -math.log(max(1 - bound.value, 1e-9)) if bound else math.inf
         if (gain := min(best.gain, most_saved)) > LEAST_GAIN or named:
-            found.append((gain, _idea(best, others, standing, bound)))
+            beside = [one for one in untried((best, *others)) if applies(one)]
+            found.append((gain, _idea(best, others, beside, standing, bound)))
     return tuple(idea for _, idea in sorted(found, key=lambda one: -one[0])[:MOST])
 
 
@@ -180,7 +190,9 @@ def is_moot(plan: Plan | None, workload: Workload, family: str) -> bool:
     return any(word in value for field, value in held.items() for word in known.workload[field])
 
 
-def _idea(family: Family, others: Sequence[Family], standing: Standing, bound: Quantity | None) -> Idea:
+def _idea(
+    family: Family, others: Sequence[Family], beside: Sequence[str], standing: Standing, bound: Quantity | None
+) -> Idea:
     weighed = zip(family.weights, family.records, strict=True)
     _, nearest = max(weighed, key=lambda one: ((one[1].speedup or 0) > 1, one[0]))
     worse = sum(one.outcome is not Outcome.IMPROVED for one in family.records)
@@ -190,6 +202,7 @@ def _idea(family: Family, others: Sequence[Family], standing: Standing, bound: Q
         f"{format_change(1 + mean.value) if (mean := _effect(one)) else 'none of which fitted'}"
         for one in others
     ]
+    known += [f"instead: {one}, of which no run on such a chip is on record" for one in beside]
     return Idea(
         title=family.name,
         kind=nearest.kind or ChangeKind.PATCH,

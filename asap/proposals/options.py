@@ -81,11 +81,7 @@ def _faster_with_sharded_gradients(study: Study, now: Prediction) -> Iterator[Op
         return
     found, kept = _best_or_present(_set_workload(study, sync_each_batch=True)), _best_or_present(study)
     if found is not None and _is_faster(found, now) and (kept is None or _is_faster(found, kept)):
-        ratio, statement = _against(found, now)
-        yield Option(
-            changes=SETTING, plan=found.plan, tokens_per_second=ratio,
-            statement=f"With gradients sharded in every microbatch ({SHARDED_GRADIENTS}) {found.plan}: {statement}.",
-        )  # fmt: skip
+        yield _faster(SETTING, f"With gradients sharded in every microbatch ({SHARDED_GRADIENTS})", found, now)
 
 
 def _on_request(study: Study) -> Iterator[Option]:
@@ -121,10 +117,9 @@ def _more_chips(study: Study) -> Iterator[Option]:
         found = _best(larger) if larger is not None else None
         if larger is not None and larger.slice is not None and found is not None:
             parts = f" in {larger.slice.slices} slices" if larger.slice.slices > 1 else ""
-            statement = (
-                f"On {larger.slice.chips} chips{parts}, {times} times as many, {found.plan} fits, {_costs(found)}."
-            )
-            yield Option(changes="chips", plan=found.plan, statement=statement)
+            chips = f"{larger.slice.chips} chips{parts}, {times} times as many"
+            said = f"On {chips}, {found.plan} fits, {_costs(found)}."
+            yield Option(changes="chips", plan=found.plan, statement=said)
             return
 
 
@@ -163,11 +158,7 @@ def _precision(study: Study, now: Prediction) -> Iterator[Option]:
         if peaks.get(name, 0.0) > present:
             found = _best_or_present(_set_workload(study, precision=name))
             if found is not None and _is_faster(found, now):
-                ratio, statement = _against(found, now)
-                yield Option(
-                    changes="numerics", plan=found.plan, tokens_per_second=ratio,
-                    statement=f"Matrix multiplications in {name} with {found.plan}: {statement}.",
-                )  # fmt: skip
+                yield _faster("numerics", f"Matrix multiplications in {name} with", found, now)
             return
 
 
@@ -177,12 +168,8 @@ def _batch(study: Study, now: Prediction) -> Iterator[Option]:
         return
     found = _best_or_present(_set_workload(study, global_batch=2 * batch))
     if found is not None and _is_faster(found, now):
-        ratio, statement = _against(found, now)
-        yield Option(
-            changes="batch", plan=found.plan, tokens_per_second=ratio,
-            statement=f"Twice the batch ({2 * batch} sequences) with {found.plan}: {statement}, in half the steps"
-            " (--allow global_batch searches larger ones, too).",
-        )  # fmt: skip
+        larger = ", in half the steps (--allow global_batch searches larger ones, too)"
+        yield _faster("batch", f"Twice the batch ({2 * batch} sequences) with", found, now, larger)
 
 
 def _set_workload(study: Study, **changed: object) -> Study:
@@ -208,9 +195,10 @@ def _best_or_present(study: Study) -> Prediction | None:
     return max(fitting, key=_rate, default=None)
 
 
-def _against(found: Prediction, now: Prediction) -> tuple[float, str]:
+def _faster(changes: str, words: str, found: Prediction, now: Prediction, besides: str = "") -> Option:
     ratio = _rate(found) / _rate(now)
-    return ratio, f"{format_percent(ratio - 1, 0)} more tokens/s than now (modelled)"
+    said = f"{words} {found.plan}: {format_percent(ratio - 1, 0)} more tokens/s than now (modelled){besides}."
+    return Option(changes=changes, plan=found.plan, tokens_per_second=ratio, statement=said)
 
 
 def _is_faster(found: Prediction, now: Prediction) -> bool:

@@ -85,15 +85,11 @@ def _uneven(study: Study) -> str:
 def _situation(
     study: Study, incumbent: Prediction | None, best: Prediction | None, considered: int, trial: OfferedTrial | None
 ) -> Situation:
-    also: list[SituationName] = []
-    if study.profile is None:
-        also.append("no_profile")
+    also: list[SituationName] = ["no_profile"] if study.profile is None else []
     if incumbent is None:
         if study.plan is None and best is None and considered:
-            none = f"none of {considered:,} plans is predicted to fit into HBM"
-            return Situation(
-                name="no_plan", also=tuple(also), statement=f"The plan that runs is not known, and {none}."
-            )
+            none = f"The plan that runs is not known, and none of {considered:,} plans is predicted to fit into HBM."
+            return Situation(name="no_plan", also=tuple(also), statement=none)
         name: SituationName = "no_plan" if study.plan is None and best is not None else "unknown"
         return Situation(name=name, also=tuple(also), statement=_NOTHING[name])
     memory = incumbent.memory
@@ -112,7 +108,8 @@ def _situation(
     if gain < STEP_TIME_VARIATION:
         return Situation(name="well_set", also=tuple(also), statement=_well_set(considered, gain))
     better = f"{best_of(considered, OTHER).capitalize()} should take {format_percent(gain)} less time"
-    if also[:1] == ["spare_memory"] and memory is not None and best is not None and _uses_more(best, memory):
+    held = best.memory.total.value if best is not None and best.memory is not None else 0.0
+    if also[:1] == ["spare_memory"] and memory is not None and held > memory.total.value:
         room = f"{format_bytes(memory.capacity_bytes - memory.total.value)} of HBM are free"
         statement = f"{room}, and time can be bought with them. {better}."
         return Situation(name="spare_memory", also=tuple(also[1:]), statement=statement)
@@ -157,11 +154,6 @@ def _improvable_beside(considered: int, trial: OfferedTrial) -> str:
         f"Of plans, {none_of(considered, OTHER)} expected to gain more than steps vary by, but a setting is modelled"
         f" to save {format_percent(trial.gain or 0.0, 0)}: {trial.title}."
     )
-
-
-def _uses_more(best: Prediction, memory: MemoryPrediction) -> bool:
-    held = best.memory
-    return held is not None and held.total.value > memory.total.value
 
 
 def _gain(best: Prediction) -> float:

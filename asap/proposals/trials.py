@@ -86,7 +86,9 @@ def _offered(study: Study, run: Run, trial: Trial) -> OfferedTrial:
         relative, (saved, makes_fit) = relative_to(now, then, study.experiment.model), _hbm_saved(now, then)
         odds = fit_odds(then) if fits(now) and not fits(then) else None
         too_little = saved > 0 and not fits(now) and not fits(then)
-    said, most = _in_words(relative, saved, odds, too_little), most_held(study.replay, trial.at_most)
+    said, most = "only a run tells what it brings", most_held(study.replay, trial.at_most)
+    if relative is not None:
+        said = f"modelled, {effect(relative, saved)}{fit_words(odds, too_little)}"
     if relative is not None and most is not None and most < 1 - relative.value:
         relative = relative.model_copy(update={"value": 1 - most, "low": None, "high": None})
         said = f"the recorded run holds {format_percent(most)} of a step that it could save"
@@ -126,12 +128,6 @@ def _hbm_saved(now: Prediction, then: Prediction) -> tuple[float, bool]:
     saved = now.memory.total.value - then.memory.total.value
     counts = abs(saved) >= _LEAST_SAVED * now.memory.capacity_bytes
     return (saved if counts else 0.0), counts and then.memory.fits and not now.memory.fits
-
-
-def _in_words(relative: Quantity | None, saved_bytes: float, odds: float | None, too_little: bool) -> str:
-    if relative is None:
-        return "only a run tells what it brings"
-    return f"modelled, {effect(relative, saved_bytes)}{fit_words(odds, too_little)}"
 
 
 def fit_words(odds: float | None, too_little: bool) -> str:
