@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from asap.history.query import NEUTRAL
 from asap.history.record import HistoryRecord
 from asap.history.similarity import chip_likeness
 
@@ -26,10 +27,8 @@ class Family:
 def ranked(
     records: Iterable[HistoryRecord], chip: str | None, parameters: float | None = None, sequence: int | None = None
 ) -> list[Family]:
-    """Families of changes with a kind, the largest gain after doubt first; other kinds of chips are left out.
-
-    A run that got slower, or had no room, counts as no gain: what a test shows not to help is not kept.
-    """
+    """Families of changes with a kind, the largest gain after doubt first; other kinds of chips are left out. A run
+    that got slower, or had no room, counts as no gain: what a test shows not to help is not kept."""
     by_name: dict[str, list[tuple[float, HistoryRecord]]] = {}
     for record in (one for one in records if one.kind is not None and one.other_changes):
         if (alike := _likeness(record, chip, parameters, sequence)) > 0:
@@ -49,6 +48,6 @@ def family_of(record: HistoryRecord) -> str:
 
 def _likeness(record: HistoryRecord, chip: str | None, parameters: float | None, sequence: int | None) -> float:
     pairs = ((parameters, record.model.parameters), (sequence, record.workload.sequence_length))
-    falls = [math.exp(-abs(math.log2(one / other)) / _DECAY) if one and other else 0.5 for one, other in pairs]
-    alike = chip_likeness(chip, record.hardware.chip) if chip and record.hardware.chip else math.nan
+    falls = [math.exp(-abs(math.log2(one / other)) / _DECAY) if one and other else NEUTRAL for one, other in pairs]
+    alike = chip_likeness(chip, record.hardware.chip) if chip and record.hardware.chip else NEUTRAL
     return (0.0 if math.isnan(alike) else alike) * record.confidence * math.prod(falls)
