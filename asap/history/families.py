@@ -49,5 +49,5 @@ def family_of(record: HistoryRecord) -> str:
 def _likeness(record: HistoryRecord, chip: str | None, parameters: float | None, sequence: int | None) -> float:
     pairs = ((parameters, record.model.parameters), (sequence, record.workload.sequence_length))
     falls = [math.exp(-abs(math.log2(one / other)) / _DECAY) if one and other else NEUTRAL for one, other in pairs]
-    alike = chip_likeness(chip, record.hardware.chip) if chip and record.hardware.chip else NEUTRAL
+    alike = chip_likeness(chip, record.hardware.chip or "") if chip else NEUTRAL
     return (0.0 if math.isnan(alike) else alike) * record.confidence * math.prod(falls)
