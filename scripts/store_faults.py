@@ -151,13 +151,15 @@ HOMES = ("no space", "no permission", "locked", "no UTF-8", "plain file", "300 c
 """Faults of the home as a whole."""
 
 
-def prepared_home(folder: Path) -> Path:
-    """A home in which every store holds something."""
+def prepared_home(folder: Path, start: Path | None = None) -> Path:
+    """A home in which every store holds something; with what is in the home to start from, such as search indexes."""
     from asap.experiments import ExperimentStore
     from asap.prediction.uncertainty.calibration import load_calibration
     from asap.prediction.uncertainty.own_runs import OwnRun, OwnRuns, keep_own_runs
 
     home = folder / "home"
+    if start is not None:
+        shutil.copytree(start, home)
     with patch.dict(os.environ, {"ASAP_HOME": str(home)}):
         bundled = ExperimentStore().get(RUN)
         for name in (OWN, "other"):
@@ -390,11 +392,12 @@ def main() -> None:
     parser.add_argument("--fault", action="append", default=[])
     parser.add_argument("--in-turn", action="store_true", help="one command for each fault")
     parser.add_argument("--turn", type=int, default=0, help="of --in-turn: how many commands to begin later")
+    parser.add_argument("--home", type=Path, help="a home to start from (default: an empty one)")
     options = parser.parse_args()
     preload()
     found: list[Outcome] = []
     with scratch_folder("faults") as folder:
-        home = prepared_home(folder)
+        home = prepared_home(folder, options.home)
         stores, faults = options.store or STORES, options.fault or (*FAULTS, *HOMES)
         for one in cases(home, stores, faults, turn=options.turn if options.in_turn else None):
             found.append(one)

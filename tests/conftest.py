@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from asap.chat.classifier import classifier
 from asap.core.locking import locked
 from asap.history import index_warmup
 from tests.command_line import run_command
@@ -41,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def indexed_home(tmp_path_factory) -> Path:
-    """A home with both search indexes and nothing else: one for all processes of the run."""
+    """A home with both search indexes and the fitted classifier, nothing else: one for all processes of the run."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "indexed"
     with locked(folder, "the indexes", INDEXING_S), pytest.MonkeyPatch.context() as patch:
@@ -50,6 +51,7 @@ def indexed_home(tmp_path_factory) -> Path:
             for variable in ("ASAP_CHROMA_URL", "ASAP_EMBEDDER"):
                 patch.delenv(variable, raising=False)
             index_warmup.main()
+            classifier()
             (folder / "unfinished").rename(folder / "home")
     return folder / "home"
 

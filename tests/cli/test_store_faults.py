@@ -19,10 +19,10 @@ HERE = Path(__file__).parents[2]
 
 @pytest.mark.process
 @pytest.mark.slow
-def test_no_fault_of_a_store_takes_the_result_away():
+def test_no_fault_of_a_store_takes_the_result_away(indexed_home):
     """All stores and all faults, under commands in turn; scripts/store_faults.py has all combinations."""
     environment = os.environ | {"PYTHONPATH": f"{HERE}:{HERE / 'scripts'}"}
-    command = [sys.executable, "-m", "store_faults", "--in-turn"]
+    command = [sys.executable, "-m", "store_faults", "--in-turn", "--home", str(indexed_home)]
     done = subprocess.run(command, env=environment, cwd=HERE, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -15,7 +15,7 @@ from asap.proposals.selection.strategy import Places
 from asap.reports.analysis import Analysis
 from asap.study.study import Study
 
-_COLUMNS, _ROWS = 96, 48
+_COLUMNS, _ROWS = 64, 32
 """Cells of the drawing, of each of which one plan is drawn."""
 _SLOWEST, _HIGHEST = 8.0, 2.5
 """Beyond so many times the fastest, or the capacity, plans are drawn at the edge or not at all."""
