@@ -17,9 +17,8 @@ from asap.prediction.step_model.communication import context_parallel_kind
 from asap.prediction.step_model.compute import BACKWARD_MATMUL, KEPT_BYTES, PASSES, graphed_shares
 from asap.prediction.step_model.groups import attention_class, framework_class, precision_class
 from asap.prediction.step_model.inputs import PlanInputs, WorkloadInputs
-from asap.stacks.deepspeed.stack import shards_parameters
 from asap.stacks.launchers import stack_of
-from asap.stacks.registry import by_framework
+from asap.stacks.registry import by_framework, code_for
 
 GATHERS_LOGITS = ("aa-scaling",)
 """Stacks that gather logits for the loss, and keep gathered activations (Aleph-Alpha/scaling, transformer/model)."""
@@ -269,8 +268,8 @@ def workload_under_plans(plans: Sequence[Plan], w: Workload, architecture: Archi
 
 
 def under_meshes(work: WorkloadInputs, layout: PlanInputs, w: Workload, architecture: Architecture) -> WorkloadInputs:
-    """With what a mesh decides: whether FSDP turns weights into fp32, whether the loss is one kernel, DeepSpeed's stage
-    of ZeRO, and whether devices that share a sequence hold copies."""
+    """With what a mesh decides: whether FSDP turns weights into fp32, whether the loss is one kernel, a stage of ZeRO
+    that follows it, and whether devices that share a sequence hold copies."""
     if framework_class(w.framework) == "fsdp":
         split = np.maximum(work.logit_bytes, EAGER_LOSS_BYTES)
         work = replace(work, logit_bytes=np.where(layout.model > 1, split, work.logit_bytes))
@@ -278,7 +277,8 @@ def under_meshes(work: WorkloadInputs, layout: PlanInputs, w: Workload, architec
         wide = workload_inputs(w.model_copy(update={"weight_precision": None}), architecture)
         sizes = {name: np.where(layout.fsdp > 1, getattr(wide, name), getattr(work, name)) for name in FROM_STATE}
         work = replace(work, **sizes)
-    if stack_of(w.framework) != "deepspeed":
+    shards_parameters = code_for(w.framework, "shards_parameters")
+    if shards_parameters is None:
         widely = work.weights_over_tokens * (layout.fsdp > 1)
         return replace(work, weights_over_tokens=widely) if w.zero_stage == 0 else work
     sharded = shards_parameters(layout.fsdp, layout.replica * layout.dcn_replica, layout.model, w.zero_stage or 0)
