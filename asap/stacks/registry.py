@@ -182,8 +182,14 @@ def hook(table: Spec, name: str) -> Callable[..., Any] | None:
 
 def code_for(framework: str | None, name: str) -> Callable[..., Any] | None:
     """The same of the stack of a record's framework."""
-    table = by_framework(framework)
+    table = table_of(framework)
     return hook(table, name) if table else None
+
+
+def code_of_all(name: str) -> tuple[Callable[..., Any], ...]:
+    """The functions of that name that stacks have."""
+    modules = dict.fromkeys(module for folder in _folders().values() for module in code(folder))
+    return tuple(vars(module)[name] for module in modules if name in vars(module))
 
 
 def folder_of(table: Spec) -> str:
