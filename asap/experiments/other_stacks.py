@@ -62,9 +62,7 @@ _SCRIPTS: tuple[_Row, ...] = (
     _Row(_by(accelerate_script.starts), accelerate_script.read_accelerate_script, is_argument),
     _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron_script.is_argument),
     _Row(_by(accelerate_script.starts_deepspeed), accelerate_script.read_accelerate_script, deepspeed.is_setting),
-    _Row(
-        _by(maxtext_script.starts), maxtext_script.read_maxtext_script, known_keys().__contains__, is_override
-    ),
+    _Row(_by(maxtext_script.starts), maxtext_script.read_maxtext_script, known_keys().__contains__, is_override),
 )
 
 

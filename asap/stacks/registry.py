@@ -62,6 +62,9 @@ class Contract(BaseModel):
     policies: tuple[str, ...] = Field(default=("none", "selective", "full"), description="of recomputation, by name")
     shares: tuple[str, ...] = Field(default=(), description="of the layers that it can recompute as a whole")
     modules: bool = Field(default=False, description="whether it recomputes modules of each layer")
+    every_second_product: bool = Field(default=False, description="whether its selective policy recomputes that")
+    segments_grow: bool = Field(default=False, description="whether PyTorch's allocator is started with such")
+    keeps_master: bool = Field(default=False, description="whether parameters of 16 bits have an fp32 copy")
     keeps_all: dict[str, str] = Field(
         default_factory=dict, description="settings beside which a policy of none is possible, as rules have them"
     )
