@@ -9,12 +9,12 @@ from asap.core.errors import InsufficientEvidenceError, NotFoundError
 from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore
 from asap.hardware import Slice, resolve_hardware
+from asap.mapping.axis_rules import read_rules
 from asap.mapping.coverage import Target
 from asap.mapping.explain import Explanation, explain
 from asap.mapping.language.feedback import nearest
 from asap.mapping.language.format import format_program
 from asap.mapping.language.program import Program
-from asap.mapping.maxtext import read_rules
 from asap.mapping.plan_program import plan_text
 from asap.models import Architecture, Workload, find_architecture
 from asap.models.catalogue import known_architectures
@@ -136,5 +136,5 @@ def experiment_program(record: Experiment, plan: str | None = None) -> tuple[str
     target = program_facts(record).target
     if target is None:
         return plan_text(chosen), ()
-    program, left_out = read_rules(record.hyperparameters, chosen, target)
+    program, left_out = read_rules(record.workload.framework, record.hyperparameters, chosen, target)
     return format_program(program), left_out

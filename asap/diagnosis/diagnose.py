@@ -13,8 +13,7 @@ from asap.plans import Plan
 from asap.profiles import Gap, Profile
 from asap.profiles.kpis import NO_PROFILE
 from asap.stacks.launchers import Stack
-from asap.stacks.megatron.releases import PROFILER, is_of_swift, lacks
-from asap.stacks.registry import capture_of, contracts, spec_of
+from asap.stacks.registry import capture_of, contracts
 from asap.traces.analysis.report import ReplayReport
 
 _BY_HAND = "torch.profiler around a few steps"
@@ -22,10 +21,8 @@ _BY_HAND = "torch.profiler around a few steps"
 
 def no_profile(stack: Stack | None, settings: Mapping[str, object] | None, chip: Chip | None) -> Gap:
     """What a run without a profile lacks, and what its stack can capture, in the version that takes its settings."""
-    table = spec_of(stack, settings or {}) if stack else None
     is_jax = contracts()[stack].kin == "jax" if stack else chip is None or chip.kind != "gpu"
-    by_hand = stack == "megatron" and (lacks(settings or {}, PROFILER) or is_of_swift(settings or {}))
-    capture = "" if by_hand else table.capture if table else capture_of(stack or "")
+    capture = capture_of(stack, settings or {}) if stack else ""
     return NO_PROFILE.model_copy(update={"capture": capture or (NO_PROFILE.capture if is_jax else _BY_HAND)})
 
 

@@ -48,11 +48,6 @@ def known_keys() -> frozenset[str]:
     return TABLE.words | irrelevant("maxtext") | {*TABLE.names["tensors"]}
 
 
-def is_setting(key: str) -> bool:
-    """Whether MaxText has a setting of that name."""
-    return key in known_keys()
-
-
 def is_override(key: str) -> bool:
     """Whether an override is for MaxText, which refuses what it does not know."""
     return "." not in key and (key not in FIELDS or key in known_keys())

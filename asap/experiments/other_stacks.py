@@ -7,7 +7,7 @@ from pathlib import Path
 
 from asap.core.errors import ConfigError
 from asap.core.secrets import redacted
-from asap.experiments import maxtext, maxtext_script, primus, swift
+from asap.experiments import maxtext_script, primus, swift
 from asap.experiments.accelerate import program as accelerate
 from asap.experiments.accelerate import script as accelerate_script
 from asap.experiments.accelerate import trainer_file
@@ -15,6 +15,7 @@ from asap.experiments.accelerate.arguments import is_setting as is_argument
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, check_whole, read_text
 from asap.experiments.launch.refusal import check_evaluated, refusal, refusal_of_text, refuse_mapping, refuse_script
+from asap.experiments.maxtext import is_override, known_keys
 from asap.experiments.megatron import nemo
 from asap.experiments.megatron import script as megatron_script
 from asap.experiments.processes import add_environment, note_unread_line, processes_of, set_devices, set_directives_gpu
@@ -61,7 +62,7 @@ _SCRIPTS: tuple[_Row, ...] = (
     _Row(_by(accelerate_script.starts), accelerate_script.read_accelerate_script, is_argument),
     _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron_script.is_argument),
     _Row(_by(accelerate_script.starts_deepspeed), accelerate_script.read_accelerate_script, deepspeed.is_setting),
-    _Row(_by(maxtext_script.starts), maxtext_script.read_maxtext_script, maxtext.is_setting, maxtext.is_override),
+    _Row(_by(maxtext_script.starts), maxtext_script.read_maxtext_script, known_keys().__contains__, is_override),
 )
 
 

@@ -11,7 +11,7 @@ from asap.flags.document import FlagAdvice, shown
 from asap.flags.table import flag_tables
 
 FLAG_VARIABLES = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
-MAXTEXT_KEY = "compile_xla_flags"
+SETTING = "compile_xla_flags"
 """MaxText's setting for flags of the TPU compiler."""
 _FLAG = re.compile(r"--?(?P<name>[A-Za-z]\w*)(?:=(?P<value>.*))?", re.ASCII | re.DOTALL)
 _PREFIXES = ("CUDA_", "NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "XLA_PYTHON_")
@@ -36,8 +36,8 @@ def flags_in(environment: Mapping[str, str]) -> tuple[GivenFlag, ...]:
     """Every flag in the order in which it is given; the last of a name counts."""
     found: list[GivenFlag] = []
     for variable, text in environment.items():
-        if variable in FLAG_VARIABLES or variable == MAXTEXT_KEY:
-            holder = FLAG_VARIABLES[0] if variable == MAXTEXT_KEY else variable
+        if variable in FLAG_VARIABLES or variable == SETTING:
+            holder = FLAG_VARIABLES[0] if variable == SETTING else variable
             found += [GivenFlag(name, value, holder) for name, value in parse_flags(text)]
         elif is_performance_variable(variable):
             found.append(GivenFlag(variable, text))

@@ -39,7 +39,7 @@ class Run:
 
     def words(self, trial: str) -> Mapping[str, str]:
         """How its stack says a setting of that name; nothing where it does not."""
-        return words_of_trial(trial, self.workload.framework, self.stack)
+        return words_of_trial(trial, self.workload.framework, self.stack, self.plan, self.settings)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.models import Architecture
 from asap.plans import Plan, Remat
 from asap.plans.remat import Module, Policy, RecomputedLayers, RecomputedModules, SavedTensors, Tensor
-from asap.stacks.maxtext.rematerialisation import always_recomputes
 from asap.stacks.registry import contracts
-from asap.stacks.trainer.arguments import recomputation_key
+from asap.stacks.rules import are_said
 
 _QKV: tuple[Tensor, ...] = ("query", "key", "value")
 _BY_TENSOR: tuple[tuple[Policy, bool], ...] = (
@@ -46,8 +45,8 @@ def policies(run: Run) -> tuple[Remat, ...]:
     known = contracts()[run.stack]
     if known.kin == "jax" and not run.xla:
         return Remat.NONE, Remat.SELECTIVE, Remat.FULL
-    recomputes = known.kin == "jax" and always_recomputes(run.settings)
-    return tuple(policy for policy in map(Remat, known.policies) if policy is not Remat.NONE or not recomputes)
+    keeps_all = are_said(known.keeps_all, run.settings)
+    return tuple(policy for policy in map(Remat, known.policies) if policy is not Remat.NONE or keeps_all)
 
 
 def partial_policies(run: Run) -> tuple[Policy, ...]:
@@ -71,7 +70,7 @@ def _read(plan: Plan) -> str:
 
 
 def _values(run: Run) -> tuple[Value, ...]:
-    if run.plan.remat is None or (run.stack == "deepspeed" and recomputation_key(run.settings) is None):
+    if run.plan.remat is None or not are_said(contracts()[run.stack].recomputed_by, run.settings):
         return (PRESENT,)
     known = policies(run)
     choices = [(policy, False) for policy in (*known, *partial_policies(run))]

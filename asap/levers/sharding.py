@@ -41,13 +41,10 @@ SEQUENCE_PARALLEL = Lever(
 )
 
 
-_SECOND_COPY = "zero_optimization.zero_hpz_partition_size"
-
-
 def _copied_in_nodes(run: Run) -> Mapping[str, str]:
     spread = run.node is not None and run.plan.degree("data") > run.node and run.workload.zero_stage == 3
-    offered = run.stack == "deepspeed" and spread and not run.workload.secondary_shards
-    return {_SECOND_COPY: str(run.node)} if offered else {}
+    offered = spread and not run.workload.secondary_shards
+    return dict.fromkeys(run.words("secondary_shards"), str(run.node)) if offered else {}
 
 
 SECONDARY_SHARDS = Trial(

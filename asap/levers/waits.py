@@ -4,12 +4,8 @@ import re
 from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
-from asap.plans import Remat
 from asap.plans.remat import RecomputedModules, recomputes_layers
-from asap.stacks.megatron.releases import lacks
-from asap.stacks.megatron.stages import has_attention_dropout
 
-_GRAPHS = "cuda_graph_impl"
 _BESIDE_GRAPHS = frozenset(("layernorm", "moe_act"))
 """Modules that are recomputed beside graphs of any of them."""
 _CAPTURED = "attn moe_router moe_preprocess"
@@ -27,16 +23,11 @@ def _graphs_of_layers(run: Run) -> Mapping[str, str]:
 
 
 def _may_be_captured(run: Run) -> bool:
-    """Not beside recomputation of layers, of large modules or of attention with dropout, or activations in host memory,
-    which Megatron Core refuses (``transformer_config.py``), nor by a version that has no option for it."""
-    work = run.workload
-    launched = bool(run.words("cuda_graphs")) and work.cuda_graphs in (None, "none")
-    launched = launched and lacks(run.settings, _GRAPHS) is None
+    """Not beside recomputation of layers or of large modules, which Megatron refuses (``transformer_config.py``)."""
     policy = run.plan.remat
-    dropped = policy is Remat.SELECTIVE and has_attention_dropout(run.settings)
     within = isinstance(policy, RecomputedModules) and not {*policy.modules} <= _BESIDE_GRAPHS
-    again = policy is None or recomputes_layers(policy) or dropped or within
-    return launched and not again and not run.settings.get("cpu_offloading_num_layers")
+    again = policy is None or recomputes_layers(policy) or within
+    return run.workload.cuda_graphs in (None, "none") and not again
 
 
 def _has_experts(run: Run) -> bool:
@@ -72,7 +63,6 @@ GRAPHS_OF_EXPERTS = Trial(
 )
 
 
-_OVERLAP = "tp_comm_overlap"
 _AMD = "mi"
 """Prefix of chips on which Transformer Engine has no such buffers."""
 _NODE = 8
@@ -81,13 +71,12 @@ _NODE = 8
 
 def _overlapped(run: Run) -> Mapping[str, str]:
     """Only beside sequence parallelism (Megatron Core, ``arguments.py``) and inside of a node; layers of experts run
-    without these buffers, and deterministic mode refuses them (``training/determinism.py``). torchtitan compiles it
+    without these buffers. torchtitan compiles it
     (``distributed/tensor_parallel.py``)."""
     work, degree = run.workload, run.plan.degree("model")
     words = {} if run.chip.startswith(_AMD) else run.words("tensor_overlap")
     split = 1 < degree <= _NODE and bool(work.sequence_parallel)
-    refused = run.settings.get("deterministic_mode") or lacks(run.settings, _OVERLAP) is not None
-    can = split and not _has_experts(run) and not refused and work.compiled is not False
+    can = split and not _has_experts(run) and work.compiled is not False
     return words if can and not work.overlaps_tensor else {}
 
 
@@ -107,7 +96,6 @@ TENSOR_OVERLAP = Trial(
 
 _NVIDIA = re.compile(r"(a100|a800|h\d|b\d)")
 """Chips for which DeepEP has kernels: Ampere, Hopper, Blackwell in nodes of eight (Megatron Core's MoE README)."""
-_BACKEND = "moe_flex_dispatcher_backend"
 
 
 def _exchanged(run: Run) -> Mapping[str, str]:
@@ -116,11 +104,11 @@ def _exchanged(run: Run) -> Mapping[str, str]:
 
 
 def _sent_once(run: Run) -> Mapping[str, str]:
-    """Not for experts that are padded to a capacity, which Megatron Core refuses (``transformer_config.py``)."""
+    """Not for experts that are padded to a capacity, which Megatron refuses (``transformer_config.py``)."""
     work = run.workload
     spread = run.plan.degree("expert") > 1 and work.capacity_factor is None
     sent = work.expert_dispatcher == "all_to_all" and spread and _NVIDIA.match(run.chip)
-    return run.words("expert_dispatcher") if sent and lacks(run.settings, _BACKEND) is None else {}
+    return run.words("expert_dispatcher") if sent else {}
 
 
 TOKEN_EXCHANGE = Trial(

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.errors import PlanError
 from asap.core.units import Quantity, format_bytes, format_seconds
+from asap.mapping.axis_rules import write_rules
 from asap.mapping.coverage import Place, Target
 from asap.mapping.language.format import format_decision
 from asap.mapping.language.program import (
@@ -23,7 +24,6 @@ from asap.mapping.language.program import (
     TensorSetting,
     Word,
 )
-from asap.mapping.maxtext import write_rules
 from asap.mapping.sharding import TensorSharding, kept_state, shardings
 from asap.plans.axes import MEANINGS
 

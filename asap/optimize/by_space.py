@@ -64,7 +64,7 @@ class SpaceRequest(Runs):
         exports = [f"export {name}={shlex.quote(written(values[name]))}" for name in values if name in exported]
         placed = {*self.command_of_space.places, *exported}
         words = shlex.join(f"{name}={written(value)}" for name, value in values.items() if name not in placed)
-        return Overrides(stack="maxtext", text=words, exports=tuple(exports))
+        return Overrides(text=words, exports=tuple(exports))
 
     def evaluator(self, session: str, report: Callable[[str], None], timed: Sequence[float] = ()) -> RunEvaluator:
         """What evaluates, as :meth:`Request.evaluator`; raises like :attr:`command_of_space`, or without Optuna."""

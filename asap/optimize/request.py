@@ -28,6 +28,7 @@ from asap.proposals.proposal import Overrides
 from asap.proposals.test_worth import WARM_UP_STEPS
 from asap.proposals.typed_change import add_typed_change
 from asap.stacks.launchers import stack_of
+from asap.stacks.registry import spec_of
 from asap.study.open_study import reopen_study
 from asap.study.study import Preferences, Study
 
@@ -133,9 +134,10 @@ class Request(Runs):
             return self._compiler(report)
         command = self.filled_command()
         workload, slice_ = self.study.experiment.workload, self.study.slice
-        if command.config and stack_of(workload.framework) == "megatron":
-            hint = "write {overrides} into the command"
-            raise UsageError("Megatron-LM takes arguments, not a file of settings", where="--template", hint=hint)
+        table = spec_of(stack_of(workload.framework), self.study.experiment.hyperparameters)
+        if command.config and table is not None and table.form == "switches":
+            reason, hint = f"{workload.framework} takes arguments, not a file", "write {overrides} into the command"
+            raise UsageError(reason, where="--template", hint=hint)
         for idea in self.ideas if self.study.plan else ():
             self.overrides(add_idea(str(self.study.plan), idea))
         tokens = workload.tokens

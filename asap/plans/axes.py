@@ -27,7 +27,7 @@ MEANINGS: dict[Axis, str] = {
     "stage": "pipeline stages",
 }
 
-MAXTEXT: dict[Axis, tuple[str, ...]] = {
+MESH_NAMES: dict[Axis, tuple[str, ...]] = {
     "replica": ("data",),
     "data": ("fsdp", "fsdp_transpose"),
     "seq": ("context", "sequence", "context_usp_ulysses"),
@@ -36,6 +36,9 @@ MAXTEXT: dict[Axis, tuple[str, ...]] = {
     "stage": ("pipeline",),
 }
 """MaxText's names of each axis, of its head and of earlier releases; the first is the one that is written."""
+
+LOGICAL_RULES = "logical_axis_rules"
+"""The setting that lays named dimensions of tensors over such axes (flax, ``logical_axis_rules``)."""
 
 KEYS: dict[str, Axis] = {
     "data_parallel_replicate_degree": "replica",
@@ -47,8 +50,8 @@ KEYS: dict[str, Axis] = {
 }  # fmt: skip
 """Arguments of Megatron-LM (megatron/training/arguments.py) and torchtitan ([parallelism])."""
 
-_MAXTEXT_AXES: dict[str, Axis] = {name: axis for axis, names in MAXTEXT.items() for name in names}
-_MAXTEXT_KEY = re.compile(r"(ici|dcn)_(\w+)_parallelism")
+_MESH_AXES: dict[str, Axis] = {name: axis for axis, names in MESH_NAMES.items() for name in names}
+_MESH_KEY = re.compile(r"(ici|dcn)_(\w+)_parallelism")
 
 
 def standard_degrees(degrees: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,8 +78,8 @@ def axis_of(key: str) -> tuple[Network, Axis] | None:
     ``tp`` → ICI ``model``; ``dcn.fsdp`` → DCN ``data``; ``ici_data_parallelism`` → ICI ``replica``.
     """
     word = key.lower().lstrip("-").replace("-", "_")
-    if setting := _MAXTEXT_KEY.fullmatch(word):
-        axis = _MAXTEXT_AXES.get(setting[2])
+    if setting := _MESH_KEY.fullmatch(word):
+        axis = _MESH_AXES.get(setting[2])
         return ("dcn" if setting[1] == "dcn" else "ici", axis) if axis else None
     network, _, name = word.rpartition(".")
     axis = WORDS.get(name) or (KEYS.get(name) if not network else None)

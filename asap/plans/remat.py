@@ -257,7 +257,7 @@ def saved(device: Iterable[str], host: Iterable[str], inputs_on_host: bool) -> P
     return tensors if policy is Remat.OFFLOAD and not inputs_on_host else policy
 
 
-MAXTEXT_POLICIES: dict[str, Policy] = {
+NAMED_POLICIES: dict[str, Policy] = {
     "minimal": Remat.MINIMAL,
     "minimal_flash": Remat.MINIMAL,
     "minimal_with_context": Remat.MINIMAL,
@@ -275,5 +275,5 @@ MAXTEXT_POLICIES: dict[str, Policy] = {
 """MaxText's ``remat_policy`` by what it keeps (``get_remat_policy`` in its layers/nnx_decoders.py); the first of each
 group is written where the current policy is of another."""
 
-POLICIES: dict[str, Policy] = MAXTEXT_POLICIES | {policy.value: policy for policy in Remat}
+POLICIES: dict[str, Policy] = NAMED_POLICIES | {policy.value: policy for policy in Remat}
 """Every name of a policy that a plan's text may use."""

@@ -63,7 +63,7 @@ _COUNT = re.compile(r"0*[1-9][0-9]{0,8}", re.ASCII)
 _FSDP = re.compile(r"(?:(?:ici|dcn)\.)?fsdp", re.IGNORECASE)
 _REPLICA = re.compile(r"(?:(?:ici|dcn)\.)?replica", re.IGNORECASE)
 _DATA = re.compile(r"(?:(?:ici|dcn)\.)?data", re.IGNORECASE)
-_MAXTEXT_WORD = re.compile(r"(?:(?:ici|dcn)\.)?(?:tensor|context|pipeline)", re.IGNORECASE)
+_MESH_WORD = re.compile(r"(?:(?:ici|dcn)\.)?(?:tensor|context|pipeline)", re.IGNORECASE)
 _AXES = ", ".join(f"{axis} ({MEANINGS[axis]})" for axis in AXES)
 _OF_RUN = ("batch", "sequence", "hardware", "network")
 """Options that say what runs, beside its plan."""
@@ -137,7 +137,7 @@ def data_note(text: str, incumbent_replicas: int = 1) -> str | None:
     word = next((key for key in keys if _DATA.fullmatch(key)), None)
     if word is None or any(_FSDP.fullmatch(key) or _REPLICA.fullmatch(key) for key in keys):
         return None
-    if incumbent_replicas == 1 and not any(_MAXTEXT_WORD.fullmatch(key) for key in keys):
+    if incumbent_replicas == 1 and not any(_MESH_WORD.fullmatch(key) for key in keys):
         return None
     other = word.lower().replace("data", "replica")
     return f"{word} is FSDP here (sharded parameters); plain data parallelism, MaxText's data, is {other}"

@@ -10,6 +10,7 @@ from asap.core.units import PERCENT
 from asap.profiles.operations import Steps, collectives_of
 from asap.profiles.profile import Gap, Kpis, Operation
 from asap.profiles.xprof.tables import StepRow, Summary
+from asap.stacks.registry import spec
 
 
 @dataclass(frozen=True)
@@ -63,22 +64,21 @@ def _unused(operations: Sequence[Operation]) -> float | None:
 
 
 JAX_TRACE = "jax.profiler.trace(log_dir) around a few steps"
-MAXTEXT_SETTINGS = "profiler=xplane profiler_steps=5 skip_first_n_steps_for_profiler=1"
-MAXTEXT = f"MaxText: {MAXTEXT_SETTINGS}"
-
-NO_PROFILE = Gap(what="operations with their FLOPs, bytes and bounds", capture=MAXTEXT_SETTINGS)
+_TABLE = spec("maxtext")
+BY_SETTINGS = f"{_TABLE.name}: {_TABLE.capture}"
+NO_PROFILE = Gap(what="operations with their FLOPs, bytes and bounds", capture=_TABLE.capture)
 
 STEP_MARKERS = Gap(
     what="where a step begins and ends: none is marked",
-    capture=f"jax.profiler.StepTraceAnnotation('train', step_num=n) around each step; {MAXTEXT}",
+    capture=f"jax.profiler.StepTraceAnnotation('train', step_num=n) around each step; {BY_SETTINGS}",
 )
 COSTS = Gap(
     what="FLOPs, bytes and bounds of operations: XProf has none for a CPU",
-    capture=f"{JAX_TRACE}, on a TPU or GPU; {MAXTEXT}",
+    capture=f"{JAX_TRACE}, on a TPU or GPU; {BY_SETTINGS}",
 )
 HLO = Gap(
     what="HLO operations with FLOPs, bytes and bounds: the profile holds GPU kernels only",
-    capture=f"{JAX_TRACE}, of a program that XLA compiled (TensorFlow: tf.function(jit_compile=True)); {MAXTEXT}",
+    capture=f"{JAX_TRACE}, of a program that XLA compiled (TensorFlow: tf.function(jit_compile=True)); {BY_SETTINGS}",
 )
 CUDA_GRAPHS = Gap(
     what="FLOPs and bytes of operations: they ran inside of CUDA graphs, of which a profile holds the kernels only",
@@ -86,7 +86,7 @@ CUDA_GRAPHS = Gap(
 )
 OPERATIONS = Gap(
     what="operations: no device ran anything while it was recorded, or its part of the file is missing",
-    capture=f"{JAX_TRACE}, once compilation is over; {MAXTEXT}",
+    capture=f"{JAX_TRACE}, once compilation is over; {BY_SETTINGS}",
 )
 MEMORY = Gap(
     what="use of HBM: no allocation was recorded",

@@ -17,7 +17,7 @@ from asap.stacks.launchers import (
     stack_of,
     words_of,
 )
-from asap.stacks.registry import spec_of
+from asap.stacks.registry import contracts, spec_of, table_of
 from asap.stacks.writing import is_of_primus
 from asap.study.flags import flags_for
 from asap.study.start import is_start
@@ -86,7 +86,7 @@ def mesh_that_stays(study: Study, plan: Plan) -> tuple[str, ...]:
     same = [key for key in new if "parallel" in key and new[key] == now.get(key) and new[key] != "1"]
     if is_of_primus(study.experiment.hyperparameters):
         return tuple(f"{key}: {new[key]}" for key in same)
-    if stack == "megatron":
+    if (table := spec_of(stack, study.experiment.hyperparameters)) and table.form == "switches":
         return tuple(f"--{key.replace('_', '-')} {new[key]}" for key in same)
     return tuple(f"{key}={new[key]}" for key in same)
 
@@ -95,7 +95,7 @@ def why_not_launched(study: Study, plan: Plan) -> str | None:
     """Why the run's own launcher has no words for a plan; ``None`` if it has."""
     experiment, stack = study.experiment, _stack(study)
     unsaid = experiment.workload.framework is None or spec_of(stack, experiment.hyperparameters) is None
-    if unsaid or (stack == "maxtext" and not _is_configured(study)):
+    if unsaid or (contracts()[stack].kin == "jax" and not _is_configured(study)):
         return None
     batch = experiment.workload.global_batch
     return inexpressible(plan, stack, _settings(experiment), batch, _layers(experiment, stack))
@@ -109,8 +109,8 @@ def _stack(study: Study) -> Stack:
 
 def _is_configured(study: Study) -> bool:
     """Whether the record has settings of the stack that the line to paste goes on top of."""
-    framework = study.experiment.workload.framework
-    return bool(study.experiment.hyperparameters) and (framework == "MaxText" or stack_of(framework) != "maxtext")
+    known = table_of(name := study.experiment.workload.framework) or contracts()[stack_of(name)].kin != "jax"
+    return bool(known) and bool(study.experiment.hyperparameters)
 
 
 def _settings(experiment: Experiment) -> Mapping[str, object]:
@@ -122,4 +122,4 @@ def _settings(experiment: Experiment) -> Mapping[str, object]:
 def _layers(experiment: Experiment, stack: Stack) -> int | None:
     """Layers as a launcher takes them: of those in a pipeline MaxText is told, Megatron counts its own."""
     layers = experiment.model.layers if experiment.model else None
-    return (experiment.workload.pipelined_layers or layers) if stack == "maxtext" else layers
+    return (experiment.workload.pipelined_layers or layers) if contracts()[stack].kin == "jax" else layers

@@ -8,7 +8,7 @@ from asap.core.units import Quantity
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.test_worth import TestWorth
-from asap.stacks.launchers import Stack
+from asap.stacks.launchers import FALLBACK, Stack
 
 
 class Citation(BaseModel):
@@ -53,7 +53,7 @@ class Overrides(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    stack: Stack = Field(default="maxtext", description="whose words they are")
+    stack: Stack = Field(default=FALLBACK, description="whose words they are")
     text: str = Field(default="", description="arguments on one line, or TOML, YAML, JSON or Python on several")
     exports: tuple[str, ...] = Field(default=(), description="lines for a shell: flags that this plan needs besides")
 

@@ -13,7 +13,7 @@ from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import fit_odds, fits
 from asap.proposals.selection.search import run_of
-from asap.stacks.launchers import Stack, setting_lines
+from asap.stacks.launchers import FALLBACK, Stack, setting_lines
 from asap.study.changed import drop_step_time
 from asap.study.study import Study
 from asap.traces.analysis.report import ReplayReport
@@ -42,7 +42,7 @@ class OfferedTrial(BaseModel):
     fits: bool = Field(default=False, description="what runs does not fit, and is expected to fit with it")
     too_little: bool = Field(default=False, description="it saves HBM, and what runs fits neither without nor with it")
     source: str
-    stack: Stack = "maxtext"
+    stack: Stack = FALLBACK
     settings: dict[str, str] = Field(description="in the words of the run's stack")
     line: str = Field(default="", description="what to paste, in the form that the run's settings were given in")
 

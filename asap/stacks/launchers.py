@@ -37,6 +37,8 @@ Stack = Literal[
     "fsdp", "settings",
 ]  # fmt: skip
 
+FALLBACK: Stack = "maxtext"
+"""Whose words a framework without a table takes."""
 _STACKS: dict[str, Stack] = {
     "megatron-lm": "megatron",
     "accelerate ddp": "accelerate",
@@ -52,7 +54,7 @@ _NUMBERS = ("sequence_parallel", "loss_chunks", "first_moment", "second_moment",
 
 def stack_of(framework: str | None, kind: str | None = None) -> Stack:
     """The stack whose words a record's framework takes: MaxText's for any other, on GPUs none's if it is not said."""
-    table, other = by_framework(framework), "settings" if framework is None and kind == "gpu" else "maxtext"
+    table, other = by_framework(framework), "settings" if framework is None and kind == "gpu" else FALLBACK
     return cast(Stack, table.contract if table else _STACKS.get((framework or "").casefold(), other))
 
 

@@ -13,6 +13,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.errors import ConfigError
+from asap.plans.plan import Plan
+from asap.stacks.rules import Rule, are_said, facts_of, needed
 from asap.stacks.spec import Files, Spec
 
 OURS = "asap."
@@ -25,7 +27,7 @@ _FORMER = "program_under_fsdp"
 """What records of earlier releases have instead."""
 FOLDER = Path(__file__).parent
 """With a folder a table."""
-_TABLE = "spec.toml"
+_TABLE, _OPTION = "spec.toml", re.compile(r"--([\w-]+)")
 
 
 class Contract(BaseModel):
@@ -60,6 +62,13 @@ class Contract(BaseModel):
     policies: tuple[str, ...] = Field(default=("none", "selective", "full"), description="of recomputation, by name")
     shares: tuple[str, ...] = Field(default=(), description="of the layers that it can recompute as a whole")
     modules: bool = Field(default=False, description="whether it recomputes modules of each layer")
+    every_second_product: bool = Field(default=False, description="whether its selective policy recomputes that")
+    segments_grow: bool = Field(default=False, description="whether PyTorch's allocator is started with such")
+    keeps_master: bool = Field(default=False, description="whether parameters of 16 bits have an fp32 copy")
+    keeps_all: dict[str, str] = Field(
+        default_factory=dict, description="settings beside which a policy of none is possible, as rules have them"
+    )
+    recomputed_by: dict[str, str] = Field(default_factory=dict, description="and any other policy than the present")
     offload_less: str = Field(default="offload less", description="how that is said")
     rematerialised_by: str = Field(default="", description="the setting of recomputation")
 
@@ -71,16 +80,28 @@ def contracts() -> Mapping[str, Contract]:
     return {key: Contract.model_validate(each) for key, each in values.items()}
 
 
+class TrialWords(Rule):
+    """A row of ``trials.toml``."""
+
+    of: tuple[str, ...] = Field(description="keys of contracts, alone or with a framework")
+
+
 @cache
-def _trials() -> Mapping[str, Mapping[str, Mapping[str, Mapping[str, str]]]]:
-    return tomllib.loads((FOLDER / "trials.toml").read_text(encoding="utf-8"))
+def _trials() -> Mapping[str, tuple[TrialWords, ...]]:
+    rows = tomllib.loads((FOLDER / "trials.toml").read_text(encoding="utf-8"))
+    return {name: tuple(map(TrialWords.model_validate, each)) for name, each in rows.items()}
 
 
-def words_of_trial(name: str, framework: str | None, contract: str) -> Mapping[str, str]:
-    """How a setting that is offered for a test is said under a key of the contract and a record's framework; nothing
-    where there are no words for it."""
-    words = _trials()[name].get(contract, {})
-    return words.get(framework or "", words.get("any", {}))
+def words_of_trial(
+    name: str, framework: str | None, contract: str, plan: Plan, settings: Mapping[str, object]
+) -> Mapping[str, str]:
+    """How a setting that is offered for a test is said under a key of the contract and a record's framework, beside a
+    plan and settings; nothing where there are no words for it, or the release lacks them."""
+    asked = {contract, f"{contract}.{framework}"}
+    words = needed(tuple(row for row in _trials()[name] if asked & {*row.of}), facts_of(plan), settings)
+    table = spec_of(contract, settings) if words else None
+    lacks = table is not None and any(lacking(table, settings, key.replace("-", "_")) for key in words)
+    return {} if lacks else words
 
 
 @cache
@@ -101,9 +122,15 @@ def commanded() -> tuple[Spec, ...]:
     return tuple(spec(folder) for folder in _folders().values() if "command" in _values(folder))
 
 
-def capture_of(folder: str) -> str:
-    """How a run by the table in a folder is profiled, also by one that others extend; empty where it is not said."""
-    return str(_values(folder).get("capture", "")) if (FOLDER / folder / _TABLE).exists() else ""
+def capture_of(contract: str, settings: Mapping[str, object]) -> str:
+    """How a run under a key of the contract is profiled, also by a table that others extend; empty where none does, or
+    the release of these settings lacks the option."""
+    table = spec_of(contract, settings)
+    if table is None:
+        return str(_values(contract).get("capture", "")) if (FOLDER / contract / _TABLE).exists() else ""
+    options = (name.replace("-", "_") for name in _OPTION.findall(table.capture))
+    lacks = not are_said(table.captures, settings) or any(lacking(table, settings, name) for name in options)
+    return "" if lacks else table.capture
 
 
 @cache
@@ -154,6 +181,18 @@ def code(folder: str) -> tuple[ModuleType, ...]:
 def hook(table: Spec, name: str) -> Callable[..., Any] | None:
     """A function of that name in the stack's own code, or in that which it extends; ``None`` where there is none."""
     return next((vars(module)[name] for module in code(folder_of(table)) if name in vars(module)), None)
+
+
+def code_for(framework: str | None, name: str) -> Callable[..., Any] | None:
+    """The same of the stack of a record's framework."""
+    table = table_of(framework)
+    return hook(table, name) if table else None
+
+
+def code_of_all(name: str) -> tuple[Callable[..., Any], ...]:
+    """The functions of that name that stacks have."""
+    modules = dict.fromkeys(module for folder in _folders().values() for module in code(folder))
+    return tuple(vars(module)[name] for module in modules if name in vars(module))
 
 
 def folder_of(table: Spec) -> str:

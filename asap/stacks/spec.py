@@ -165,6 +165,7 @@ class Spec(Part):
     release: str
     prints: str = Field(default="", description="what prints all settings, or where they are saved")
     capture: str = Field(default="", description="how a profile is captured")
+    captures: dict[str, str] = Field(default_factory=dict, description="beside which settings, as rules have them")
     form: Form = "yaml"
     dashes: bool = Field(default=False, description="whether names may be written with dashes")
     pythonic: bool = Field(default=False, description="whether switches are Python's True and False")

@@ -12,7 +12,7 @@ from asap.experiments.huggingface_model import MODEL
 from asap.experiments.maxtext import TABLE, known_keys
 from asap.experiments.record_file import FIELDS
 from asap.models import find_architecture
-from asap.plans.axes import MAXTEXT as AXIS_NAMES
+from asap.plans.axes import MESH_NAMES as AXIS_NAMES
 from asap.stacks.maxtext.mesh import axis_key
 from asap.stacks.maxtext.rematerialisation import TENSORS
 from asap.stacks.words import word_keys
@@ -35,7 +35,7 @@ VALUES = st.recursive(
 AXES = [axis_key(network, name) for network in ("ici", "dcn") for names in AXIS_NAMES.values() for name in names]
 MESH = ["custom_mesh", "custom_mesh_and_rule", "logical_axis_rules", "mesh_axes", "num_slices", "compile_topology"]
 MORE = [*MESH, *TENSORS]
-MAXTEXT = st.dictionaries(st.sampled_from([*TABLE.defaults, *AXES, *MORE]), VALUES, max_size=5)
+MESH_NAMES = st.dictionaries(st.sampled_from([*TABLE.defaults, *AXES, *MORE]), VALUES, max_size=5)
 NAMES = [key for words in MODEL.shapes.values() for key in word_keys(*words)]
 HUGGING_FACE = st.builds(
     lambda config, kind: {**config, "model_type": kind},
@@ -47,7 +47,7 @@ OURS = st.dictionaries(st.sampled_from(sorted(FIELDS)), VALUES, max_size=4)
 
 @pytest.mark.slow
 @settings(max_examples=200)
-@given(values=MAXTEXT | HUGGING_FACE | OURS)
+@given(values=MESH_NAMES | HUGGING_FACE | OURS)
 def test_whatever_a_file_says_the_answer_is_an_experiment_or_one_clear_line(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("f") / "x.json"
     path.write_text(json.dumps(values))

@@ -5,7 +5,7 @@ import pytest
 from asap.core.errors import BadInputError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from asap.plans import Plan
-from asap.plans.axes import MAXTEXT
+from asap.plans.axes import MESH_NAMES
 from asap.stacks.maxtext.mesh import axis_roles
 from asap.stacks.registry import spec
 from asap.stacks.writing import to_settings
@@ -23,7 +23,7 @@ def read(*overrides: str, hardware: str = "v5e-64") -> Experiment:
 def test_axes_have_their_usual_roles_under_the_usual_rules():
     roles = axis_roles({"logical_axis_rules": USUAL, "mesh_axes": AXES})
     assert roles.usual
-    assert set(roles.names) == set(MAXTEXT)
+    assert set(roles.names) == set(MESH_NAMES)
     assert roles.names["data"] == ("fsdp", "fsdp_transpose")
 
 

@@ -1,10 +1,10 @@
 import pytest
 
 from asap.core.errors import PlanError
+from asap.mapping.axis_rules import read_rules, write_rules
 from asap.mapping.check import check
 from asap.mapping.language.format import format_program
 from asap.mapping.language.parse import parse
-from asap.mapping.maxtext import read_rules, write_rules
 from asap.plans import Plan
 from tests.cases import cases, kept
 from tests.mapping.programs import DENSE, EXPERTS, SLICE
@@ -19,7 +19,7 @@ def read(rules, plan=PLAN, target=DENSE, **degrees):
     """Rules merged with MaxText's own, dimension by dimension, as pyconfig does."""
     replaced = [name for name, _ in rules]
     merged = [*(rule for rule in USUAL if rule[0] not in replaced), *rules]
-    return read_rules({"logical_axis_rules": merged, **degrees}, plan, target)
+    return read_rules("MaxText", {"logical_axis_rules": merged, **degrees}, plan, target)
 
 
 @pytest.mark.parametrize("target", [DENSE, EXPERTS])
@@ -64,10 +64,10 @@ def test_two_axes_of_maxtext_that_a_plan_has_one_axis_for_are_refused():
 @pytest.mark.parametrize("rules", [["embed"], [["embed"]], [[1, []]], [{"embed": []}]])
 def test_rules_that_are_no_pairs_are_refused(rules):
     with pytest.raises(PlanError, match="pairs"):
-        read_rules({"logical_axis_rules": rules}, PLAN, DENSE)
+        read_rules("MaxText", {"logical_axis_rules": rules}, PLAN, DENSE)
 
 
 @cases("line, reason")
 def test_what_maxtexts_rules_cannot_tell_apart_is_refused_with_the_line(line, reason):
-    with pytest.raises(PlanError, match=f"line 2:1: MaxText has {reason}"):
+    with pytest.raises(PlanError, match=f"line 2:1: logical_axis_rules have {reason}"):
         write_rules(parse(f"mesh data=4 model=4\n{line}")[0], DENSE)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from asap.core.errors import PlanError
 from asap.plans import AXES, Mesh, Plan, Remat
-from asap.plans.axes import KEYS, MAXTEXT, WORDS, axis_of
+from asap.plans.axes import KEYS, MESH_NAMES, WORDS, axis_of
 from asap.plans.prose import plans_written
 from asap.plans.text import data_note
 from tests.cases import cases
@@ -53,15 +53,15 @@ def test_an_unknown_axis_lists_the_axes_with_their_meaning():
         Plan.parse("shards=4")
 
 
-@given(st.dictionaries(st.sampled_from([*MAXTEXT]), degrees))
+@given(st.dictionaries(st.sampled_from([*MESH_NAMES]), degrees))
 def test_maxtext_keys_read_back(mesh):
-    text = " ".join(f"ici_{MAXTEXT[axis][0]}_parallelism={degree}" for axis, degree in mesh.items())
+    text = " ".join(f"ici_{MESH_NAMES[axis][0]}_parallelism={degree}" for axis, degree in mesh.items())
     if mesh:
         assert Plan.parse(text).ici == Mesh(**mesh)
 
 
 @pytest.mark.parametrize(
-    "word", [*WORDS, *KEYS, *(f"ici_{n}_parallelism" for names in MAXTEXT.values() for n in names)]
+    "word", [*WORDS, *KEYS, *(f"ici_{n}_parallelism" for names in MESH_NAMES.values() for n in names)]
 )
 def test_every_word_is_an_axis(word):
     place = axis_of(word)

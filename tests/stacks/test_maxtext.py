@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from asap.core.errors import PlanError
 from asap.plans import AXES, Mesh, Plan, Remat
-from asap.plans.axes import MAXTEXT as NAMES
-from asap.plans.remat import MAXTEXT_POLICIES, SavedTensors, saved
+from asap.plans.axes import MESH_NAMES as NAMES
+from asap.plans.remat import NAMED_POLICIES, SavedTensors, saved
 from asap.plans.remat import TENSORS as PLAN_TENSORS
 from asap.stacks.launchers import inexpressible
 from asap.stacks.maxtext.mesh import axis_key, open_axes
@@ -28,7 +28,7 @@ def from_overrides(settings, devices_per_slice=None, slices=1, layers=None):
 
 
 DEGREES = st.sampled_from([1, 1, 2, 3, 4, 8])
-MAXTEXTS = tuple(dict.fromkeys(MAXTEXT_POLICIES.values()))
+MAXTEXTS = tuple(dict.fromkeys(NAMED_POLICIES.values()))
 TENSOR_POLICIES = st.dictionaries(st.sampled_from(PLAN_TENSORS), st.booleans(), min_size=1).map(
     lambda places: saved([t for t in places if places[t]], [t for t in places if not places[t]], inputs_on_host=False)
 )
@@ -60,7 +60,7 @@ CURRENT = st.fixed_dictionaries(
             for g in NAMES.values()
             for name in g
         },
-        "remat_policy": st.sampled_from([*MAXTEXT_POLICIES, "custom"]),
+        "remat_policy": st.sampled_from([*NAMED_POLICIES, "custom"]),
         "key_proj": st.sampled_from(["remat", "device", "offload"]),
         "mlpwi_1": st.sampled_from(["remat", "device", "offload"]),
         "decoder_layer_input": st.sampled_from(["device", "offload"]),

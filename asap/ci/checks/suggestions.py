@@ -13,7 +13,7 @@ from asap.core.errors import ConfigError, InsufficientEvidenceError
 from asap.core.limits import FILE_LIMITS, LimitReachedError, within
 from asap.core.secrets import redacted_setting
 from asap.core.text import plain, plain_lines
-from asap.experiments.maxtext_script import read_launch
+from asap.experiments import read_launch
 from asap.experiments.shell import SCRIPTS
 from asap.plans import Plan
 from asap.proposals.proposal import Proposal
@@ -84,7 +84,7 @@ def file_diff(resolved: ResolvedConfiguration, proposal: Proposal) -> str | None
 
 def _edited(resolved: ResolvedConfiguration, text: str, proposal: Proposal) -> str | None:
     if resolved.path.endswith(SCRIPTS):
-        return _in_script(text, proposal.overrides.text) if proposal.overrides.stack == "maxtext" else None
+        return _in_script(text, proposal.overrides.text)
     edited = edited_toml if resolved.path.endswith(".toml") else edited_yaml
     try:
         return edited(text, proposal.overrides.text)
@@ -98,7 +98,7 @@ def _in_script(script: str, overrides: str) -> str | None:
         script, count = re.subn(_assignment(override.partition("=")[0]), override, script, count=1)
         if not count:
             missing.append(override)
-    if not missing:
+    if not missing and launch:
         return script
     keys = [override.partition("=")[0] for override in launch.overrides] if launch else []
     last = re.search(_assignment(keys[-1]), script) if keys else None

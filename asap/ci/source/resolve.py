@@ -11,19 +11,23 @@ from asap.ci.source.revision import Revision, resolve_reference
 from asap.core.errors import AsapError, ConfigError, UnreadError
 from asap.core.limits import FILE_LIMITS, LimitReachedError, within
 from asap.core.text import plain
-from asap.experiments import Experiment, ExperimentStore, HardwareReference, read_configuration, refer_to_hardware
+from asap.experiments import (
+    Experiment,
+    ExperimentStore,
+    HardwareReference,
+    read_configuration,
+    read_launch,
+    refer_to_hardware,
+)
 from asap.experiments.configuration import read_untrusted
 from asap.experiments.files.documents import LARGEST_BYTES
-from asap.experiments.maxtext_script import read_launch
 from asap.experiments.shell import SCRIPTS
 from asap.plans import Plan
-from asap.stacks.maxtext.mesh import FILLED_BY_DEFAULT, axis_key
-from asap.stacks.registry import OF_YAML
+from asap.stacks.registry import OF_YAML, code_of_all
 from asap.study.open_study import open_study
 from asap.study.study import Study, study_of
 
 _RUN_NAME = "run_name"
-_AXIS = re.compile(r"\b((?:ici|dcn)_\w+_parallelism)[\"']?\s*[:=]\s*[\"']?(-?\d{1,9})\b", re.ASCII)
 
 
 class LinkedExperiments:
@@ -206,14 +210,13 @@ def _open_mesh(sources: Sources, texts: Sequence[str]) -> Study | None:
         sources: of the configuration.
         texts: of the included files and of the file itself, later ones winning; read for the axes they set.
     """
-    said = {key: value for text in texts for key, value in _AXIS.findall(text)}
+    found = (left_open(texts) for left_open in code_of_all("left_open"))
+    said, free = next((each for each in found if each[0]), ({}, {}))
     if not said:
         return None
-    left_open = {axis_key(network, name): "-1" for network, name in FILLED_BY_DEFAULT.items()}
-    free = [f"{key}={value}" for key, value in (dict.fromkeys(said, "1") | left_open).items()]
     try:
-        experiment = read_configuration(sources.target, free, sources.empty)
-        settings = {key: value for key, value in experiment.hyperparameters.items() if key not in left_open} | said
+        experiment = read_configuration(sources.target, [f"{k}={free[k]}" for k in free], sources.empty)
+        settings = {key: value for key, value in experiment.hyperparameters.items() if key not in free} | said
         settings |= {} if sources.target.name.endswith(SCRIPTS) else {OF_YAML: True}
         return study_of(experiment.model_copy(update={"plan": None, "hyperparameters": settings}))
     except AsapError:

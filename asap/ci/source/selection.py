@@ -14,11 +14,9 @@ from asap.ci.source.policy import Policy
 from asap.ci.source.revision import Revision, companions
 from asap.core.errors import AsapError, ConfigError
 from asap.core.limits import FILE_LIMITS, LimitReachedError, within
-from asap.experiments import Experiment, read_configuration
+from asap.experiments import Experiment, known_keys, read_configuration, read_launch
 from asap.experiments.experiment import SCHEMA
 from asap.experiments.logs.read import SUFFIXES as LOGS
-from asap.experiments.maxtext import known_keys
-from asap.experiments.maxtext_script import read_launch
 from asap.experiments.shell import SCRIPTS
 
 _KEY = re.compile(r"^\s?\s?[\"']?([a-z]\w*)[\"']?\s*:", re.MULTILINE | re.ASCII)

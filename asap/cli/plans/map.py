@@ -93,8 +93,8 @@ def explain(
     file: File, experiment: Of = None, model: Model = None, hardware: Hardware = None, form: Form = Plain.TERMINAL
 ) -> None:
     """A program in plain words, and how every tensor lies under it."""
+    from asap.mapping.axis_rules import rules_text
     from asap.mapping.explain import kept_in_words, predicted_in_words
-    from asap.mapping.maxtext import rules_text
 
     facts = _facts(experiment, model, hardware)
     _, checked = _checked(file, facts)

@@ -16,7 +16,7 @@ import asap
 from asap.compiler.lowering.mesh import slice_name
 from asap.compiler.programs.request import CompileRequest
 from asap.core.text import plain
-from asap.plans.axes import MAXTEXT
+from asap.plans.axes import MESH_NAMES
 
 if TYPE_CHECKING:
     from jax.sharding import Mesh
@@ -28,7 +28,7 @@ PACKAGE_LAYOUTS: Mapping[str, tuple[str, str]] = {
 }
 """Package → its modules for ahead-of-time compilation and for names of slices; newest releases first."""
 
-AXES: Mapping[str, str] = {name: axis for axis, names in MAXTEXT.items() for name in names} | {"stage": "stage"}
+AXES: Mapping[str, str] = {name: axis for axis, names in MESH_NAMES.items() for name in names} | {"stage": "stage"}
 """MaxText's names of the mesh axes → ours; the others keep theirs."""
 
 _NO_OUTPUT_FILES: Mapping[str, Any] = {

@@ -16,7 +16,7 @@ from asap.compiler.programs.request import Effort
 from asap.core.errors import InsufficientEvidenceError, UsageError
 from asap.core.text import REDACTED, plain
 from asap.experiments import Experiment
-from asap.flags.environment import FLAG_VARIABLES, MAXTEXT_KEY
+from asap.flags.environment import FLAG_VARIABLES, SETTING
 from asap.flags.table import flag_group
 from asap.plans import Plan
 from asap.stacks.registry import OURS, spec
@@ -183,7 +183,7 @@ something is kept in host memory, the group ``host_offload`` of :mod:`asap.flags
 
 def compiler_flags(chip: str, environment: Mapping[str, str], plan: Plan) -> tuple[str, ...]:
     """Flags for a plan on a chip; ``environment`` is the recorded environment of the experiment."""
-    stated = environment.get(FLAGS_VARIABLE) or environment.get(MAXTEXT_KEY) or os.environ.get(FLAGS_VARIABLE)
+    stated = environment.get(FLAGS_VARIABLE) or environment.get(SETTING) or os.environ.get(FLAGS_VARIABLE)
     if stated:
         return tuple(stated.split())
     recommended = RECOMMENDED.get(chip, ())

@@ -2,21 +2,14 @@
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 from asap.hardware.chip import Chip
 from asap.hardware.slices import Slice
 from asap.models import Workload
-from asap.stacks.launchers import stack_of
-from asap.stacks.registry import by_framework
+from asap.stacks.kin import kin_name as framework_class
+from asap.stacks.kin import kin_of
+from asap.stacks.launchers import contract_of
 
-_FRAMEWORKS = (
-    ("nemo", r"nemo|bridge|megatron.?core|mcore|primus|transformer.?engine"),
-    ("maxtext", r"maxtext"),
-    ("megatron", r"megatron|aleph|aa-scaling|internevo|colossal|mindspeed"),
-    ("jax", r"jax|flax|pax|alpa|torchax|xla|levanter|easylm"),
-    ("fsdp", r"foundry|composer|fsdp|torchtitan|titan|pytorch|lightning|accelerate|deepspeed|hf\b|hugging"),
-)
 _PRECISIONS = (
     ("fp4", r"fp4"),
     ("fp8", r"fp8|float8|e4m3|hybrid"),
@@ -53,13 +46,6 @@ class Groups:
         )
 
 
-@lru_cache(maxsize=1024)
-def framework_class(name: str | None) -> str | None:
-    """``Megatron-DeepSpeed`` → ``megatron``; ``None`` for what is unknown."""
-    table = by_framework(name)
-    return table.kin if table else _first(_FRAMEWORKS, name)
-
-
 def precision_class(name: str | None) -> str:
     """``MXFP8`` → ``fp8``; everything of 16 bits, and what is not said, is ``bf16``."""
     return _first(_PRECISIONS, name) or "bf16"
@@ -73,14 +59,9 @@ def allocator_class(framework: str | None, kind: str) -> str:
     Megatron-Core helps with buffers of its own for parameters and gradients
     (``core/distributed/param_and_grad_buffer.py``). torchtitan is started with segments that grow (``run_train.sh``),
     so that what comes and goes leaves no gaps."""
-    stack = framework_class(framework)
     if kind == "tpu":
         return "tpu"
-    if stack in ("jax", "maxtext"):
-        return "xla"
-    if stack_of(framework) == "torchtitan":
-        return EXPANDABLE
-    return "megatron-core" if stack == "nemo" else PYTORCH
+    return kin_of(framework).own_allocator or (EXPANDABLE if contract_of(framework).segments_grow else PYTORCH)
 
 
 def generation(chip: str) -> str:
@@ -136,7 +117,7 @@ def has_kernel_of_the_chip(kernel: str | None, framework: str | None) -> bool:
     stated = re.search(
         r"cudnn|transformer.?engine|\bte\b|(flash.?att(entio)?n|flash|\bfa).?[34]", (kernel or "").casefold()
     )
-    return bool(stated) or framework_class(framework) not in ("fsdp", "megatron")
+    return bool(stated) or kin_of(framework).brings_kernels
 
 
 def _first(rules: tuple[tuple[str, str], ...], text: str | None) -> str | None:

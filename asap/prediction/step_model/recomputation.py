@@ -13,11 +13,10 @@ from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload
 from asap.plans import Plan, Remat
 from asap.prediction.step_model.encoding import step_inputs
-from asap.prediction.step_model.groups import framework_class
 from asap.prediction.step_model.memory import memory
+from asap.stacks.kin import kin_of
 
 REMAT_LADDER = (Remat.NONE, Remat.SELECTIVE, Remat.FULL)
-KEEPS_ACTIVATIONS = ("nemo",)
 HBM_TARGET = 0.97  # share of HBM that runs are driven to; judgement: what runs that do not say recompute
 
 
@@ -31,7 +30,7 @@ def infer_remat(
         (plan.remat,)
         if plan.remat
         else REMAT_LADDER[:1]
-        if framework_class(workload.framework) in KEEPS_ACTIVATIONS
+        if kin_of(workload.framework).transformer_engine
         else REMAT_LADDER
     )
     counts = counts or (plan.microbatches,)
@@ -46,7 +45,7 @@ def infer_remat(
 def candidate_microbatches(plan: Plan, workload: Workload) -> tuple[int | None, ...]:
     """Numbers of microbatches that a run may have used: powers of two if it states none and is not of MaxText."""
     unstated = plan.microbatches is None and plan.degree("stage") == 1
-    if not unstated or framework_class(workload.framework) in ("maxtext", None):
+    if not unstated or kin_of(workload.framework).microbatches != "open":
         return (plan.microbatches,)
     most = max((workload.global_batch or 1) // plan.batch_shards, 1)
     return tuple(2**power for power in range(most.bit_length()))

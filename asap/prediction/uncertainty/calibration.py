@@ -23,6 +23,7 @@ from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.uncertainty.own_runs import Sharing
 from asap.prediction.uncertainty.residual_kernel import PlanWidths, ResidualKernel, ResidualTransfer
 from asap.prediction.uncertainty.step_interval import DENSE, MIXTURE, StepInterval
+from asap.stacks.kin import kins
 
 BUNDLED = Path(__file__).with_name("calibration.json")
 DIMENSIONS = tuple(field.name for field in fields(Groups))
@@ -148,10 +149,6 @@ def load_calibration() -> Calibration:
         raise ConfigError("is not a calibration", where=str(BUNDLED), hint=hint) from error
 
 
-ONE_CODE = ("maxtext", "megatron", "nemo")
-"""Framework classes that are one code, or forks of one."""
-
-
 def features(inputs: StepInputs) -> dict[str, Number]:
     """Log2 of what a run's speed depends on."""
     layout, model = inputs.plan, inputs.model
@@ -208,7 +205,8 @@ def doubtful_groups(region: Region, groups: Groups, mixture: bool, adapters: boo
     unseen = unseen_groups(region, groups)
     of_stack, of_model = (pair not in region.together for pair in _together(groups, mixture))
     apart = adapters or (of_stack and not {"framework", "vendor"} & {*unseen}) or (of_model and "chip" not in unseen)
-    code = ("code",) if groups.framework not in ONE_CODE else ()
+    kin = kins().get(groups.framework or "")
+    code = () if kin and kin.one_code else ("code",)
     return (*unseen, *(("together",) if apart else ()), *code)
 
 

@@ -14,7 +14,8 @@ from asap.models import Architecture, Workload
 from asap.models.workload import ContextParallel
 from asap.plans import Plan, Remat
 from asap.prediction.step_model.communication import context_parallel_kind
-from asap.prediction.step_model.groups import framework_class, is_kernel_open
+from asap.prediction.step_model.groups import is_kernel_open
+from asap.stacks.kin import kin_of
 from asap.stacks.registry import by_framework
 
 Vector = NDArray[np.float64]
@@ -35,9 +36,6 @@ SHARDS_OPTIMIZER = 0.5
 """That plain data parallelism shards the optimizer's state (ZeRO 1). Judgement: HBM of runs that do not say."""
 CONTEXT_PARALLEL: tuple[ContextParallel, ...] = ("all_gather", "ring", "ulysses")
 """Ways of context parallelism, the first as it is read; equally likely where the stack has none of its own."""
-SHARDS_SEQUENCE: dict[str | None, float] = {"nemo": 0.86, "megatron": 0.32}
-"""That a run with tensor parallelism has sequence parallelism as well, by stack: of the published runs that say so,
-mean over nine and three sources."""
 OVERLAPS_TENSOR = 0.48
 """That a run of Megatron-Core hides collectives of tensor parallelism behind products: of the published runs that say
 so, mean over seven sources."""
@@ -51,7 +49,6 @@ OVERLAPS_EXPERTS = 0.11
 VOCABULARIES = {32_768: 0.25, 202_048: 0.25}
 """Tokens of a vocabulary that is not stated → how often: what is in the middle of the lower and of the upper quarter of
 the 304 published models in asap/models/catalogue.jsonl, whose median is assumed."""
-_REPLICATES = ("megatron", None)
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,7 @@ def alternatives(
         network_stated: whether its rate is of this machine, and not of the maker's own.
         model: what is trained; ``None`` where all of it is stated.
     """
-    found, chosen, stack = [], tuple(plans), framework_class(workload.framework)
+    found, chosen, kin = [], tuple(plans), kin_of(workload.framework)
 
     def add(
         setting: str, told_by: str, weight: float, said: dict[str, object] | None = None, **changes: object
@@ -93,32 +90,32 @@ def alternatives(
 
     table = by_framework(workload.framework)
     own_code = table is not None and table.recompute_unsaid is not None
-    if any(inferred) and stack != "nemo":
+    if any(inferred) and not kin.transformer_engine:
         policies = [(Remat.FULL, RECOMPUTES_ALL), *([(Remat.NONE, 1 - RECOMPUTES_ALL)] if own_code else [])]
         for policy, weight in policies:
             read = zip(chosen, inferred, strict=True)
             plans = tuple(one.model_copy(update={"remat": policy}) if guessed else one for one, guessed in read)
             add("recomputation", "remat=… in the plan", weight, plans=plans, of_memory=policy is Remat.NONE)
-    if (stack == "megatron" or own_code) and is_kernel_open(workload) and hardware.chip.kind == "gpu":
+    if (kin.apex or own_code) and is_kernel_open(workload) and hardware.chip.kind == "gpu":
         kernel, told_by = "eager" if own_code else "fused softmax", "the kernel in the configuration"
         add("attention kernel", told_by, KEEPS_SCORES_IN_HBM, {"attention": kernel}, of_memory=own_code)
-    if stack == "fsdp" and workload.attention is None and hardware.chip.ported_attention < 1:
+    if kin.fully_shards and workload.attention is None and hardware.chip.ported_attention < 1:
         add("attention kernel", "the kernel in the configuration", NEWER_ATTENTION, {"attention": "flash_attention_3"})
-    if workload.zero_stage is None and stack in _REPLICATES and any(plan.degree("replica") > 1 for plan in chosen):
+    if workload.zero_stage is None and not kin.shards_state and any(plan.degree("replica") > 1 for plan in chosen):
         add("ZeRO stage", "the ZeRO stage in the configuration", SHARDS_OPTIMIZER, {"zero_stage": 1})
     if context_parallel_kind(workload) is None and any(plan.degree("seq") > 1 for plan in chosen):
         share = 1 / len(CONTEXT_PARALLEL)
         for kind in CONTEXT_PARALLEL[1:]:
             add("context parallelism", "context_parallel in the experiment", share, {"context_parallel": kind})
     if any(plan.degree("model") > 1 for plan in chosen):
-        if (usual := SHARDS_SEQUENCE.get(stack)) is not None and workload.sequence_parallel is None:
-            other, weight = (False, 1 - usual) if stack == "nemo" else (True, usual)
+        if (usual := kin.sequence_parallel_share) is not None and workload.sequence_parallel is None:
+            other, weight = (False, 1 - usual) if kin.splits_sequence else (True, usual)
             add("sequence parallelism", "sequence_parallel", weight, {"sequence_parallel": other})
-        if stack == "nemo" and workload.overlaps_tensor is None:
+        if kin.transformer_engine and workload.overlaps_tensor is None:
             add("overlap of tensor parallelism", "overlaps_tensor", OVERLAPS_TENSOR, {"overlaps_tensor": True})
-    if stack == "fsdp" and workload.compiled is None:
+    if kin.fully_shards and workload.compiled is None:
         add("compilation", "compiled", COMPILES, {"compiled": True})
-    if stack == "nemo" and any(plan.degree("expert") > 1 for plan in chosen):
+    if kin.transformer_engine and any(plan.degree("expert") > 1 for plan in chosen):
         if workload.expert_dispatcher is None:
             add("dispatch of tokens", "expert_dispatcher", FORWARDS_TOKENS, {"expert_dispatcher": "deepep"})
         if workload.overlaps_experts is None:

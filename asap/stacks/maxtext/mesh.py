@@ -8,26 +8,26 @@ and the batch comes first (flax, ``logical_to_mesh_axes``).
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
-from asap.plans.axes import AXES, MAXTEXT, Axis, Network
+from asap.plans.axes import AXES, LOGICAL_RULES, MESH_NAMES, Axis, Network
 from asap.plans.degrees import InexpressiblePlanError, degree
 from asap.plans.plan import Mesh, Plan
 from asap.plans.torus import needs_split
 
-RULES, MESH_AXES, SPLIT = "logical_axis_rules", "mesh_axes", "allow_split_physical_axes"
+RULES, MESH_AXES, SPLIT = LOGICAL_RULES, "mesh_axes", "allow_split_physical_axes"
 FILLED_BY_DEFAULT: dict[Network, str] = {"ici": "fsdp", "dcn": "data"}
 """The axis that is -1 in MaxText's base.yml; all others are 1."""
 _PER: dict[Network, str] = {"ici": "devices a slice", "dcn": "slices"}
 """What the degrees over each network multiply to."""
 _WITHOUT_WORD = ("diloco", "autoregressive", "context_autoregressive")
 """MaxText axes that a plan cannot express."""
-_ALL = tuple(name for group in (*MAXTEXT.values(), _WITHOUT_WORD) for name in group)
-_USUAL: dict[str, Axis] = {name: axis for axis, names in MAXTEXT.items() for name in names}
+_ALL = tuple(name for group in (*MESH_NAMES.values(), _WITHOUT_WORD) for name in group)
+_USUAL: dict[str, Axis] = {name: axis for axis, names in MESH_NAMES.items() for name in names}
 _KEYS = {"stage": "pipeline", "model": "tensor"}
 """Axes whose key is not called as they are: ``ici_pipeline_parallelism`` is the degree of ``stage``."""
 _EXPERTS = ("activation_exp", "expert_only")
@@ -54,7 +54,7 @@ class AxisRoles:
     @property
     def usual(self) -> bool:
         """Whether every axis does what it does under MaxText's own rules."""
-        named = all(set(names) <= set(MAXTEXT[axis]) for axis, names in self.names.items())
+        named = all(set(names) <= set(MESH_NAMES[axis]) for axis, names in self.names.items())
         return named and set(self.inexpressible) <= set(_WITHOUT_WORD)
 
 
@@ -81,11 +81,11 @@ def _roles(axes: tuple[str, ...], rules: Mapping[str, frozenset[str]]) -> AxisRo
     for key in sorted(keys, key=lambda name: _ALL.index(name) if name in _ALL else len(_ALL)):
         axis = "stage" if keys[key] == "pipeline" else keys[key]
         found = _NO_WORD if key in _WITHOUT_WORD else _role(axis, rules) if rules else _USUAL.get(key, _NO_WORD)
-        if found in MAXTEXT:
+        if found in MESH_NAMES:
             names[found] = (*names.get(found, ()), key)
         else:
             inexpressible[key] = found
-    return AxisRoles({axis: names[axis] for axis in MAXTEXT if axis in names}, inexpressible)
+    return AxisRoles({axis: names[axis] for axis in MESH_NAMES if axis in names}, inexpressible)
 
 
 def _role(axis: str, rules: Mapping[str, frozenset[str]]) -> Axis | str:
@@ -231,6 +231,34 @@ def write_layout(plan: Plan, current: Settings, topology: tuple[int, ...] | None
         return {}
     said, sizes = degrees_of(current, "ici"), list[int]()
     for axis in _ORDER:  # several names of an axis stay where they multiply to its degree
-        each = [said.get(name, 1) for name in MAXTEXT[axis]]
+        each = [said.get(name, 1) for name in MESH_NAMES[axis]]
         sizes += each if math.prod(each) == getattr(plan.ici, axis) else [getattr(plan.ici, axis)]
     return {SPLIT: "true"} if needs_split(tuple(sizes), topology) else {}
+
+
+def plan_axes(settings: Mapping[str, object], plan: Plan) -> dict[str, str]:
+    """MaxText's names of the axes above 1 → those of the plan; raises PlanError where two are one axis of it."""
+    found: dict[str, str] = {}
+    for axis, names in axis_roles(settings).names.items():
+        used = [name for name in names if _is_used(settings, name)] or list(names[:1])
+        if plan.degree(axis) == 1:
+            continue
+        if len(used) > 1:
+            raise PlanError(f"{' and '.join(used)} are both above 1, and a plan has one axis {axis} for them")
+        found[used[0]] = axis
+    return {("stage" if name == "pipeline" else name): axis for name, axis in found.items()}
+
+
+def _is_used(settings: Mapping[str, object], name: str) -> bool:
+    return any(str(settings.get(axis_key(network, name), 1)) != "1" for network in ("ici", "dcn"))
+
+
+_SAID = re.compile(r"\b((?:ici|dcn)_\w+_parallelism)[\"']?\s*[:=]\s*[\"']?(-?\d{1,9})\b", re.ASCII)
+
+
+def left_open(texts: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Degrees that texts of a configuration say, later ones winning, and settings that leave every degree open; neither
+    where none is said."""
+    said = {key: value for text in texts for key, value in _SAID.findall(text)}
+    free = {axis_key(network, name): "-1" for network, name in FILLED_BY_DEFAULT.items()}
+    return said, dict.fromkeys(said, "1") | free if said else {}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.plan import Plan
-from asap.plans.remat import MAXTEXT_POLICIES, SAVED, Offload, Policy, Remat, SavedTensors, Tensor, saved
+from asap.plans.remat import NAMED_POLICIES, SAVED, Offload, Policy, Remat, SavedTensors, Tensor, saved
 from asap.plans.remat import TENSORS as ALL_TENSORS
 from asap.stacks.maxtext.architecture import is_gated
 from asap.stacks.reading import is_on, offloaded
@@ -47,10 +47,10 @@ def remat_of(settings: Settings) -> Policy | None:
     if policy == _CUSTOM:
         device, host = ([one for one in _NAMES if _place_of(one, settings) == place] for place in PLACES[1:])
         return saved(device, host, _place(_LAYER_INPUT, settings) == "offload")
-    if policy not in MAXTEXT_POLICIES:
-        hint = f"one of {', '.join(MAXTEXT_POLICIES)}, {_CUSTOM}"
+    if policy not in NAMED_POLICIES:
+        hint = f"one of {', '.join(NAMED_POLICIES)}, {_CUSTOM}"
         raise PlanError(f"MaxText has no remat_policy {plain(policy, 40)!r}", hint=hint)
-    return MAXTEXT_POLICIES[policy]
+    return NAMED_POLICIES[policy]
 
 
 def always_recomputes(settings: Settings) -> bool:
@@ -91,8 +91,8 @@ def write_remat(plan: Plan, current: Settings) -> dict[str, str]:
                 hint="remat=minimal keeps all products, remat=qkv+context+out+gate+up attention as well",
             )
         return overrides | {_POLICY: _NO_POLICY}
-    names = [] if plan.moves_inputs else [_policy(current), *MAXTEXT_POLICIES]
-    name = next((name for name in names if MAXTEXT_POLICIES.get(name) == plan.remat), None)
+    names = [] if plan.moves_inputs else [_policy(current), *NAMED_POLICIES]
+    name = next((name for name in names if NAMED_POLICIES.get(name) == plan.remat), None)
     return overrides | ({_POLICY: name} if name else _custom(plan, plan.remat, current))
 
 

@@ -14,6 +14,8 @@ from asap.stacks.maxtext.architecture import OF_MODEL, OVERRIDE_MODEL
 from asap.stacks.maxtext.architecture import model_of as model_of
 from asap.stacks.maxtext.mesh import check_axes, open_axes, read_mesh, said_product, write_layout, write_mesh
 from asap.stacks.maxtext.mesh import keys_of_plan as keys_of_plan
+from asap.stacks.maxtext.mesh import left_open as left_open
+from asap.stacks.maxtext.mesh import plan_axes as plan_axes
 from asap.stacks.maxtext.rematerialisation import TENSORS, offload_of, remat_of, tensors_left_out, write_remat
 from asap.stacks.reading import field_of, is_on
 from asap.stacks.registry import OF_YAML

@@ -17,8 +17,6 @@ JOINT = "joint_of_options"
 """Among settings: what joins the words of an option in a fork that does not write them as Megatron-LM does."""
 OF_SWIFT = "command_of_swift"
 """Among settings: that ms-swift takes them."""
-PROFILER = "use_pytorch_profiler"
-"""Since September 2024; ``--profile`` alone marks steps for Nsight Systems."""
 LAST = "decoder_last_pipeline_num_layers"
 ULYSSES, ZERO = "ds_sequence_parallel_size", "zero_stage"
 RECOMPUTES_ALL = ("checkpoint_activations", "deepspeed_activation_checkpointing")

@@ -207,8 +207,3 @@ def _recomputed_layers(policy: RecomputedLayers, layers: int | None, chunks: int
     if count.denominator > 1:
         raise PlanError(f"remat={policy.value}: no whole number of the {layers} layers over {chunks} virtual stages")
     return int(count)
-
-
-def has_attention_dropout(current: Settings) -> bool:
-    """Whether attention has dropout, as it has by default."""
-    return str(current.get("attention_dropout", 0.1)) not in ("0", "0.0")

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from asap.core.errors import PlanError
 from asap.models import Architecture
 from asap.plans.plan import Plan
 from asap.plans.validity import Degrees
 from asap.stacks.reading import field_of, is_on
 from asap.stacks.spec import Spec
+from asap.stacks.statements import CONFIG
 from asap.stacks.torchtitan import settings as titan
 from asap.stacks.torchtitan.model import model_of as model_of
 from asap.stacks.torchtitan.model import own_settings
@@ -22,7 +22,6 @@ from asap.stacks.torchtitan.stages import stage_settings
 Settings = Mapping[str, object]
 PYTHON = "configured_in_python"
 """Among a run's settings: its configuration is a Python function, not TOML."""
-_CONFIG = "config."
 _RECOMPUTATION = "activation_checkpoint"
 _CLASSES = {"full": "FullAC.Config()", "selective": "SelectiveAC.Config()", "none": "None"}
 _SPEC, _SHAPES = "model_spec.", "model_spec.model."
@@ -93,41 +92,7 @@ def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[s
 def python_lines(settings: Mapping[str, str]) -> str:
     """``config.parallelism.tensor_parallel_degree = 4``, one a line."""
     statements = (_statement(key, value) for key, value in settings.items() if key != titan.REMAT_OPTION)
-    return "\n".join(f"{_CONFIG}{key} = {value}" for key, value in statements)
-
-
-def is_python(text: str) -> bool:
-    """Whether a line to paste is such statements."""
-    return text.startswith(_CONFIG)
-
-
-def read_lines(text: str) -> dict[str, str]:
-    """Values by dotted key, as the statements write them."""
-    pairs = (line.removeprefix(_CONFIG).partition(" = ") for line in text.splitlines())
-    return {key: value.strip('"') for key, _, value in pairs}
-
-
-def plain_values(text: str) -> dict[str, str]:
-    """The same without Python, as a file or a command line says them.
-
-    Raises:
-        PlanError: recomputation is among them, which is a class.
-    """
-    said = read_lines(text)
-    if _RECOMPUTATION in said:
-        raise PlanError("what torchtitan recomputes is a class in its Python, which no flag says", where=_RECOMPUTATION)
-    return said
-
-
-def flags(settings: Mapping[str, str]) -> list[str]:
-    """Settings as flags of its command line, where a switch has no value: ``--training.no_enable_cpu_offload``."""
-    return [_flag(key, value) for key, value in settings.items()]
-
-
-def _flag(key: str, value: str) -> str:
-    section, dot, name = key.rpartition(".")
-    switches = {"true": f"--{key}", "false": f"--{section}{dot}no_{name}"}
-    return switches.get(value.casefold(), f"--{key}={value}")
+    return "\n".join(f"{CONFIG}{key} = {value}" for key, value in statements)
 
 
 def _statement(key: str, value: str) -> tuple[str, str]:

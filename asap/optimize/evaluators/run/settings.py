@@ -13,7 +13,7 @@ import yaml
 from asap.core.errors import PlanError
 from asap.proposals.proposal import Overrides
 from asap.stacks.stack_settings import nested
-from asap.stacks.torchtitan.stack import flags, is_python, plain_values, read_lines
+from asap.stacks.statements import flags, is_python, plain_values, read_lines
 
 _WITHOUT = "# without "
 _HEADING = re.compile(r"^# [^\n]*:\n", re.MULTILINE)

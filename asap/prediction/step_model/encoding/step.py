@@ -16,7 +16,6 @@ from asap.plans import AXES, Plan, Remat
 from asap.plans.remat import Policy
 from asap.prediction.step_model.encoding.workload import is_xla, under_meshes, workload_under_plans
 from asap.prediction.step_model.groups import (
-    framework_class,
     generation,
     has_kernel_of_the_chip,
     kernel_of,
@@ -24,7 +23,8 @@ from asap.prediction.step_model.groups import (
 )
 from asap.prediction.step_model.inputs import HardwareInputs, ModelInputs, Number, PlanInputs, StepInputs
 from asap.prediction.step_model.remat_policies import EVERY_SECOND_PRODUCT, RematShares, remat_shares
-from asap.stacks.launchers import stack_of
+from asap.stacks.kin import kin_of
+from asap.stacks.launchers import contract_of
 
 FIRST_FLASH = 0.5
 """Rate of FlashAttention over that of FlashAttention-2, "around 2× speedup" (arXiv:2307.08691, abstract)."""
@@ -166,8 +166,8 @@ def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -
     stages = stage * far["stage"]
     microbatches = np.array([plan.microbatches or 0 for plan in plans])
     batch = np.array([plan.global_batch or workload.global_batch or 0 for plan in plans])
-    maxtext = framework_class(workload.framework) == "maxtext"
-    unknown = np.where(stages > 1, stages if maxtext else np.maximum(batch / shards, 1.0), 1.0)
+    as_stages = kin_of(workload.framework).microbatches == "stages"
+    unknown = np.where(stages > 1, stages if as_stages else np.maximum(batch / shards, 1.0), 1.0)
     shares = [remat_shares(_policy(plan, workload), model, is_xla(workload)) for plan in plans]
     return PlanInputs(
         replica=replica, data=data, seq=seq * far["seq"], model=tensor * far["model"], expert=expert * far["expert"],
@@ -189,7 +189,7 @@ def _column(values: Sequence[float]) -> Number:
 
 def _policy(plan: Plan, workload: Workload) -> Policy:
     """What a plan recomputes; everything where it does not say it."""
-    if plan.remat is Remat.MINIMAL and stack_of(workload.framework) == "torchtitan":
+    if plan.remat is Remat.MINIMAL and contract_of(workload.framework).every_second_product:
         return EVERY_SECOND_PRODUCT
     return plan.remat or Remat.FULL
 

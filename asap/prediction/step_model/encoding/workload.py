@@ -15,11 +15,11 @@ from asap.plans import Plan
 from asap.plans.degrees import workload_under
 from asap.prediction.step_model.communication import context_parallel_kind
 from asap.prediction.step_model.compute import BACKWARD_MATMUL, KEPT_BYTES, PASSES, graphed_shares
-from asap.prediction.step_model.groups import attention_class, framework_class, precision_class
+from asap.prediction.step_model.groups import attention_class, precision_class
 from asap.prediction.step_model.inputs import PlanInputs, WorkloadInputs
-from asap.stacks.deepspeed.stack import shards_parameters
-from asap.stacks.launchers import stack_of
-from asap.stacks.registry import by_framework
+from asap.stacks.kin import kin_of
+from asap.stacks.launchers import contract_of
+from asap.stacks.registry import by_framework, code_for
 
 GATHERS_LOGITS = ("aa-scaling",)
 """Stacks that gather logits for the loss, and keep gathered activations (Aleph-Alpha/scaling, transformer/model)."""
@@ -34,14 +34,14 @@ def accumulates_whole(workload: Workload) -> bool:
 
 def is_xla(workload: Workload) -> bool:
     """Whether XLA compiles the step."""
-    return framework_class(workload.framework) in ("jax", "maxtext")
+    return kin_of(workload.framework).xla
 
 
 def splits_residual(workload: Workload) -> bool:
     """Whether devices of the tensor axis hold parts of the residual stream: of its width under XLA, else of the
     sequence (arXiv:2205.05198)."""
     said, table = workload.sequence_parallel, by_framework(workload.framework)
-    usual = framework_class(workload.framework) in ("nemo", "maxtext", "fsdp") and (not table or table.splits_sequence)
+    usual = kin_of(workload.framework).splits_sequence and (not table or table.splits_sequence)
     return usual if said is None else said
 
 
@@ -57,7 +57,7 @@ def layers_together(workload: Workload, architecture: Architecture) -> int:
 
 def has_fused_norm(w: Workload) -> bool:
     """Whether RMS norms are one kernel each, as in XLA, Transformer Engine and Apex, on which Megatron stands."""
-    apex = framework_class(w.framework) == "megatron" and not gathers_logits(w)
+    apex = kin_of(w.framework).apex and not gathers_logits(w)
     return apex or "rms" in (w.attention or "").casefold()
 
 
@@ -86,11 +86,6 @@ DEQUANTIZED_BYTES = 18.0
 """Bytes of HBM in whose time a weight is restored, once for each pass: Llama-3.1 8B in torchtune on an RTX 4090 takes
 0.12 s (its README), Qwen-7B in 4 bits of GPTQ on an A100 62 ms (its README, 512 tokens)."""
 OPERAND_BYTES = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5, "fp32": 4.0}  # widths of the formats
-LOGIT_BYTES = {"maxtext": 2.0, "jax": 2.0, "fsdp": 4.0, "nemo": 6.0}
-EAGER_LOGIT_BYTES = 12.0
-"""Bytes per logit: XLA fuses the loss over bf16 logits, fused cross entropy adds a gradient in place; Megatron-Core
-takes bf16 logits, and softmax and gradient share one fp32 copy (``core/tensor_parallel/cross_entropy.py``);
-older Megatron keeps bf16 logits and gradients and fp32 copies of both."""
 GATHERED_LOGIT_BYTES = 16.0
 """PyTorch's own cross entropy: bf16 logits and gradients, fp32 log-probabilities and the gradients of both steps."""
 FUSED_LOSS_BYTES = {"fast-llm": 4.0, "llm.c": 2.0}
@@ -109,16 +104,16 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
     JAX keeps fp32 parameters, or all of its state in bf16 where the workload says so; PyTorch stacks keep bf16
     parameters with an fp32 master copy (ZeRO, arXiv:1910.02054, 3.1).
     """
-    framework = framework_class(w.framework)
+    kin = kin_of(w.framework)
     operands = OPERAND_BYTES[precision_class(w.precision)]
-    master = framework in (None, "megatron", "nemo") or (stack_of(w.framework) == "deepspeed" and operands <= HALF)
+    master = kin.fp32_master or (contract_of(w.framework).keeps_master and operands <= HALF)
     kernel = attention_class(w.attention) or "flash"
     name = (w.framework or "").casefold()
-    gated_eager = architecture.gated_mlp and framework in (None, "megatron", "fsdp") and not w.compiled
+    gated_eager = architecture.gated_mlp and kin.eager and not w.compiled
     gathers = gathers_logits(w)
     accumulates = w.gradient_precision or ("fp32" if name == "megatron-lm" else "bf16")
     zero = "deepspeed" in name
-    usual = "fp32" if framework == "megatron" and not zero else "bf16"
+    usual = "fp32" if kin.fp32_reduction and not zero else "bf16"
     reduced = OPERAND_BYTES[w.gradient_precision if master and w.gradient_precision else usual]
     context = context_parallel_kind(w)
     over_replicas = 0 if w.zero_stage == 3 else w.zero_stage or 0
@@ -130,7 +125,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         batch=w.global_batch or 0,
         sequence=w.sequence_length or 0,
         operand_bytes=operands,
-        kept_input_bytes=operands if framework == "nemo" and operands < HALF else HALF,
+        kept_input_bytes=operands if kin.transformer_engine and operands < HALF else HALF,
         parameter_bytes=parameter,
         gradient_bytes=(OPERAND_BYTES[accumulates] if master else parameter) * _held_gradients(w, architecture),
         reduce_bytes=reduced,
@@ -142,14 +137,14 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         xla=float(is_xla(w)),
         scans_layers=float(scans_layers(w)),
         layers_together=float(layers_together(w, architecture)),
-        overlaps_reduction=float(framework != "megatron" if w.overlaps_reduction is None else w.overlaps_reduction),
-        regathers_activations=float(framework in ("megatron", "nemo") and not gathers),
+        overlaps_reduction=float(kin.overlaps_reduction if w.overlaps_reduction is None else w.overlaps_reduction),
+        regathers_activations=float(kin.of_core and not gathers),
         optimizer_bytes=moments + (FP32_MASTER if master else 0.0),
         paged_bytes=moments * (w.optimizer or "").startswith(PAGED),  # CUDA moves them (bitsandbytes, ``get_paged``)
         fused_attention=float(kernel == "flash"),
         score_passes=PASSES[kernel],
         score_bytes=KEPT_BYTES[kernel],
-        megatron_softmax=float(kernel == "softmax" and framework in ("megatron", "nemo")),
+        megatron_softmax=float(kernel == "softmax" and kin.of_core),
         unfused_norm=float(gated_eager and not has_fused_norm(w)),
         routing_passes=_routing_passes(w),
         unfused_glu=float(gated_eager),
@@ -158,18 +153,18 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         zero_stage=float(over_replicas),
         secondary_shards=float(w.secondary_shards or 0),
         reduction_buffers=w.reduction_buffers or 0.0,
-        weights_over_tokens=float(framework == "maxtext" or (framework == "fsdp" and over_replicas == 0)),
-        gathers_through_few_ports=float(framework == "fsdp" and zero),
-        updates_on_host=float(framework == "fsdp"),
+        weights_over_tokens=float(kin.weights_over_tokens or (kin.fully_shards and over_replicas == 0)),
+        gathers_through_few_ports=float(kin.fully_shards and zero),
+        updates_on_host=float(kin.fully_shards),
         accumulates_whole=float(accumulates_whole(w)),
         reduces_each=float(zero),
-        keeps_expert_outputs=float(framework != "nemo"),
+        keeps_expert_outputs=float(not kin.transformer_engine),
         capacity_factor=w.capacity_factor or 1.0,
         graphed_attention=graphed_attention,
         graphed_mlp=graphed_mlp,
         counts_tokens=float(not is_xla(w) and w.capacity_factor is None),
         overlaps_experts=float(bool(w.overlaps_experts)),
-        transformer_engine=float(framework == "nemo"),
+        transformer_engine=float(kin.transformer_engine),
         blocks_launches=float(bool(w.launch_blocking)),
         overlaps_tensor=float(bool(w.overlaps_tensor)),
         rings_context=float(context == "ring"),
@@ -228,16 +223,16 @@ def _logit_bytes(w: Workload) -> float:
         return fused
     if gathers_logits(w):
         return GATHERED_LOGIT_BYTES
-    if framework_class(w.framework) == "fsdp" and w.compiled_loss is False:
+    if kin_of(w.framework).fully_shards and w.compiled_loss is False:
         return EAGER_LOSS_BYTES
-    return LOGIT_BYTES.get(framework_class(w.framework) or "", EAGER_LOGIT_BYTES)
+    return kin_of(w.framework).logit_bytes
 
 
 def _routing_passes(w: Workload) -> float:
     """HBM passes over a routed copy of a token beside its gather, in the forward pass, of operations in PyTorch:
     rows are padded for grouped products and taken out again, and outputs are cast to fp32, scaled, cast back and added
     up (torchtitan, ``moe/utils.py`` and ``token_dispatcher.py``); torch.compile makes one kernel of the casts."""
-    if framework_class(w.framework) != "fsdp":
+    if not kin_of(w.framework).fully_shards:
         return 0.0
     padding, added = 4.0, 3.0
     cast_and_scaled = 2.0 if w.compiled else 10.0
@@ -269,16 +264,17 @@ def workload_under_plans(plans: Sequence[Plan], w: Workload, architecture: Archi
 
 
 def under_meshes(work: WorkloadInputs, layout: PlanInputs, w: Workload, architecture: Architecture) -> WorkloadInputs:
-    """With what a mesh decides: whether FSDP turns weights into fp32, whether the loss is one kernel, DeepSpeed's stage
-    of ZeRO, and whether devices that share a sequence hold copies."""
-    if framework_class(w.framework) == "fsdp":
+    """With what a mesh decides: whether FSDP turns weights into fp32, whether the loss is one kernel, a stage of ZeRO
+    that follows it, and whether devices that share a sequence hold copies."""
+    if kin_of(w.framework).fully_shards:
         split = np.maximum(work.logit_bytes, EAGER_LOSS_BYTES)
         work = replace(work, logit_bytes=np.where(layout.model > 1, split, work.logit_bytes))
     if w.fsdp_upcasts:
         wide = workload_inputs(w.model_copy(update={"weight_precision": None}), architecture)
         sizes = {name: np.where(layout.fsdp > 1, getattr(wide, name), getattr(work, name)) for name in FROM_STATE}
         work = replace(work, **sizes)
-    if stack_of(w.framework) != "deepspeed":
+    shards_parameters = code_for(w.framework, "shards_parameters")
+    if shards_parameters is None:
         widely = work.weights_over_tokens * (layout.fsdp > 1)
         return replace(work, weights_over_tokens=widely) if w.zero_stage == 0 else work
     sharded = shards_parameters(layout.fsdp, layout.replica * layout.dcn_replica, layout.model, w.zero_stage or 0)

@@ -16,8 +16,9 @@ from asap.mapping.language.program import Program, TensorSetting
 from asap.mapping.plan_program import beyond_plan, plan_text
 from asap.mapping.sharding import TensorSharding, shardings
 from asap.plans import Plan
-from asap.plans.axes import MAXTEXT
-from asap.stacks.maxtext.mesh import RULES, axis_key, axis_roles
+from asap.plans.axes import LOGICAL_RULES as RULES
+from asap.plans.axes import MESH_NAMES
+from asap.stacks.registry import code_for
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,10 @@ DIMENSIONS: Mapping[str, Dimension] = {
 """Names in MaxText's configs/base.yml (commit e591f30c) → tensors and activations of the reference step."""
 
 
-def read_rules(settings: Mapping[str, object], plan: Plan, target: Target) -> tuple[Program, tuple[str, ...]]:
-    """The program of a plan with the rules of MaxText's settings, and the names of rules that it has no words for.
+def read_rules(
+    framework: str | None, settings: Mapping[str, object], plan: Plan, target: Target
+) -> tuple[Program, tuple[str, ...]]:
+    """The program of a plan with the rules of a framework's settings, and the names of rules that it has no words for.
 
     A rule that says what the target does anyway gives no line. Of several rules for a dimension the first counts;
     the others are MaxText's way out where an axis is taken.
@@ -63,7 +66,8 @@ def read_rules(settings: Mapping[str, object], plan: Plan, target: Target) -> tu
         PlanError: two axes of MaxText that are both above 1 are one axis of a plan.
     """
     lines, left_out = [], []
-    named = _plan_axes(settings, plan)
+    plan_axes = code_for(framework, "plan_axes")
+    named: Mapping[str, str] = plan_axes(settings, plan) if plan_axes else {}
     for name, axes in _first_rules(settings.get(RULES)):
         used = tuple(dict.fromkeys(named[axis] for axis in axes if axis in named))
         known = DIMENSIONS.get(name)
@@ -87,7 +91,7 @@ def write_rules(program: Program, target: Target) -> list[tuple[str, list[str]]]
     for name, known in DIMENSIONS.items():
         axes = _uniform(laid[known.keyword], known, name)
         if axes is not None:
-            found.append((name, [MAXTEXT[axis][0] for axis in axes]))  # pyright: ignore[reportArgumentType]
+            found.append((name, [MESH_NAMES[axis][0] for axis in axes]))  # pyright: ignore[reportArgumentType]
     _check_all_said(laid)
     return found
 
@@ -105,7 +109,7 @@ def _check_only_shardings(program: Program) -> None:
                 if decision.keyword == "remat"
                 else f"no {decision.keyword} of single tensors"
             )
-            raise PlanError(f"MaxText has {kind}", where=f"line {decision.at}")
+            raise PlanError(f"{RULES} have {kind}", where=f"line {decision.at}")
 
 
 def _uniform(laid: Sequence[TensorSharding], known: Dimension, name: str) -> tuple[str, ...] | None:
@@ -122,7 +126,7 @@ def _uniform(laid: Sequence[TensorSharding], known: Dimension, name: str) -> tup
     if line is None:
         return None
     if len(different) > 1:
-        reason = f"MaxText has one rule, {name}, for {known.dimension} of {', '.join(known.names)}"
+        reason = f"{RULES} have one rule, {name}, for {known.dimension} of {', '.join(known.names)}"
         raise PlanError(reason, where=f"line {line.at}", hint="lay all of them alike, in all layers")
     return next(iter(different))
 
@@ -142,7 +146,7 @@ def _check_all_said(laid: Mapping[str, Sequence[TensorSharding]]) -> None:
                     )
                     and split.axes != split.dimension.axes
                 ):
-                    reason = f"MaxText has no rule for {split.dimension.name} of {name}"
+                    reason = f"{RULES} have no rule for {split.dimension.name} of {name}"
                     raise PlanError(reason, where=f"line {split.line.at}")
 
 
@@ -159,23 +163,6 @@ def _line(known: Dimension, axes: tuple[str, ...], plan: Plan, target: Target) -
     held = {tensor.name for tensor in tensors if any(d.name == known.dimension for d in tensor.dimensions)}
     names = [pattern for pattern in known.names if any(matches(pattern, name) for name in held)]
     return f"{known.keyword} {', '.join(names)} by {known.dimension} over {', '.join(axes) or 'none'}"
-
-
-def _plan_axes(settings: Mapping[str, object], plan: Plan) -> dict[str, str]:
-    """MaxText's names of the axes above 1 → those of the plan."""
-    found: dict[str, str] = {}
-    for axis, names in axis_roles(settings).names.items():
-        used = [name for name in names if _is_used(settings, name)] or list(names[:1])
-        if plan.degree(axis) == 1:
-            continue
-        if len(used) > 1:
-            raise PlanError(f"{' and '.join(used)} are both above 1, and a plan has one axis {axis} for them")
-        found[used[0]] = axis
-    return {("stage" if name == "pipeline" else name): axis for name, axis in found.items()}
-
-
-def _is_used(settings: Mapping[str, object], name: str) -> bool:
-    return any(str(settings.get(axis_key(network, name), 1)) != "1" for network in ("ici", "dcn"))
 
 
 def _first_rules(rules: object) -> Iterator[tuple[str, tuple[str, ...]]]:
