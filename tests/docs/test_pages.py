@@ -64,6 +64,12 @@ def test_files_that_a_page_names_are_there(name):
     assert all("NAME" in path or (ROOT / path).exists() or (ROOT / "asap" / path).exists() for path in named)
 
 
+def test_the_accuracy_of_the_readme_is_that_of_its_page():
+    rows = re.findall(r"^\| (.+) \| (.+) \| (.+) \|$", PAGES["README.md"].partition("## Accuracy")[2], re.MULTILINE)
+    figures = [figure for row in rows[:4] for cell in row[1:] for figure in re.findall(r"[\d.]+ %", cell)]
+    assert (len(figures), [one for one in figures if one not in PAGES["docs/accuracy.md"]]) == (10, [])
+
+
 def test_every_script_is_named_on_a_page():
     kept = [path for path in (ROOT / "scripts").iterdir() if path.is_dir() or path.suffix in {"", ".py"}]
     pages = "".join(PAGES.values())
@@ -86,16 +92,13 @@ def test_a_console_block_gives_commands_with_what_is_under_them():
     assert shell_lines(PAGE) == [one.text, two.text, "asap three"]
 
 
-def test_a_gap_stands_for_any_number_of_lines():
+def test_a_gap_stands_for_any_number_of_lines_and_names_of_sessions_may_differ():
     (one, two) = commands(PAGE)
     assert one.accepts("first\nlast\n")
     assert one.accepts("first\nmore\nand more\nlast\n")
     assert not one.accepts("first\nlast\nmore\n")
     assert not one.accepts("another\nlast\n")
     assert two.accepts("anything")
-
-
-def test_names_of_sessions_may_differ():
     shown = Command("asap x", ("session 20260101-000000-abcdef, whole",), 1)
     assert shown.accepts("session 20261122-134632-925ca8, whole   \n")
 
