@@ -102,7 +102,9 @@ class Chat(ChatSession):
         offered, self.conversation.offered = self.conversation.offered, ()
         word = text.strip().rstrip(".")
         found = offered[int(word) - 1] if word.isdigit() and 0 < int(word) <= len(offered) else None
-        return None if found is not None and found.name in FACTS and self.origin == "piped" else found
+        if found is not None and found.name in FACTS and self.origin == "piped":
+            raise UsageError(f"a pipe confirms nothing: a fact is a line of its own, `{written(found)}`")
+        return found
 
     def _run(self, command: Command, understood: str | None) -> Reply:
         """A command, on record like the call of any tool, with what it put on record."""

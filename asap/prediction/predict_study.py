@@ -236,7 +236,8 @@ def _missing(study: Study) -> dict[str, str]:
     of_core = study.plan is None and contract_of(workload.framework).of_core and bool(settings)
     micro = _micro_batch_is_open(study) or (of_core and not any("micro_batch" in key for key in settings))
     parts |= {"the micro-batch": f"{_MICRO_BATCH}=N"} if micro else {}
-    return parts | ({"the hardware": "--hardware NAME"} if study.slice is None else {})
+    machine = f"--hardware CHIP-{study.experiment.hardware.devices or 'N'}"
+    return parts | ({"the hardware": machine} if study.slice is None else {})
 
 
 def _micro_batch_is_open(study: Study) -> bool:
